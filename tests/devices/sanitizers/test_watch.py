@@ -413,7 +413,11 @@ def test_vector_types_have_the_name_of_the_line(tmp_path: Path) -> None:
     )
     assert (
         source_lines.with_vectors(told, f"{tmp_path}/k.cu:2")
-        == "misaligned access to 'const vector'"
+        == "misaligned access to 'const float2 or int4'"
     )
+    asks = f"{told}, which asks for 16 bytes"
+    for line in (1, 2):
+        named = source_lines.with_vectors(asks, f"{tmp_path}/k.cu:{line}")
+        assert named == "misaligned access to 'const int4', which asks for 16 bytes"
     assert source_lines.with_vectors(told, "nowhere.cu:1") == "misaligned access to 'const vector'"
     assert source_lines.with_vectors("read of 4 bytes", "") == "read of 4 bytes"

@@ -75,11 +75,13 @@ def _base(path: Path) -> int:
 
 # What g++ says of every vector type, whose name in the source is another.
 _VECTOR = re.compile(r"\b(?:struct )?HIP_vector_type\b(?:<[^<>]*>)?")
-_VECTORS = re.compile(r"\b(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]\b")
+_VECTORS = re.compile(r"\b(u?(?:char|short|int|long|longlong)|float|double)([1-4])\b")
+_BYTES = {"char": 1, "short": 2, "int": 4, "float": 4, "long": 8, "longlong": 8, "double": 8}
+_ASKED = re.compile(r"\basks for (\d+) bytes\b")
 
 
 def with_vectors(message: str, location: str) -> str:
-    """`message` with a vector type by its name in the source, where the line has one name alone."""
+    """`message` with a vector type by its name in the source, of several those of its alignment."""
     if not _VECTOR.search(message):
         return message
     file, _, line = location.partition(", ")[0].rpartition(":")
@@ -87,5 +89,15 @@ def with_vectors(message: str, location: str) -> str:
         text = Path(file).read_text("utf-8", "replace").splitlines()[int(line) - 1]
     except (OSError, ValueError, IndexError):
         text = ""
-    names = set(_VECTORS.findall(text))
-    return _VECTOR.sub(names.pop() if len(names) == 1 else "vector", message)
+    asked = _ASKED.search(message)
+    names = {
+        of + number
+        for of, number in _VECTORS.findall(text)
+        if asked is None or int(asked[1]) == _alignment(of, int(number))
+    }
+    return _VECTOR.sub(" or ".join(sorted(names)) or "vector", message)
+
+
+def _alignment(of: str, components: int) -> int:
+    """Bytes: two and four components align as the whole, one and three as a component."""
+    return _BYTES[of.removeprefix("u")] * (components if components in {2, 4} else 1)
