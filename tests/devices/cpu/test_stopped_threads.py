@@ -1,4 +1,4 @@
-"""The clock may stop a GPU thread at any instruction of its kernel: each runs once and whole nevertheless."""
+"""The clock may stop a GPU thread at any instruction of its kernel: each still runs once."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("stopped") / "stopped"
     source = Path(__file__).parent / "stopped.cpp"
     flags = [flag for flag in FLAGS if "sanitize" not in flag]
-    command = [compiler(), *flags, "-I", str(HOST), "-I", str(HARNESS), str(source), "-o", str(made)]
-    subprocess.run(command, check=True)
+    folders = ["-I", str(HOST), "-I", str(HARNESS)]
+    subprocess.run([compiler(), *flags, *folders, str(source), "-o", str(made)], check=True)
     return made
 
 

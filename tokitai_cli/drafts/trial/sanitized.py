@@ -122,8 +122,8 @@ def _at_round_sizes(
 ) -> CaseRecord:
     """A refuted record; inconclusive, where its findings may only be there at the draft's own sizes.
 
-    The host may pass no others than multiples of a tile. Where its text says no sizes, what is found at odd
-    ones is held against the kernel if it is found at round ones as well.
+    The host may pass no others than multiples of a tile. Where its text says no sizes, what is found
+    at odd ones is held against the kernel if it is found at round ones as well.
     """
     guess = next((one for one in case.loaded.guesses if one.key[:1] == ("params",)), None)
     if guess is None:
@@ -144,9 +144,11 @@ def _at_round_sizes(
 
 
 def _round(draft: Draft, folder: Path) -> Case | None:
-    """The case with the sizes that are guesses at one multiple of usual tiles; None if that is too large."""
+    """The case with guessed sizes at a multiple of usual tiles; None if that is too large."""
     model = draft.model
-    for size in _ROUND if model is not None else ():
+    if model is None:
+        return None
+    for size in _ROUND:
         params = {
             name: msgspec.structs.replace(one, default=one.fitting(max(size, one.multiple_of or 1)))
             if one.why and one.min is None
