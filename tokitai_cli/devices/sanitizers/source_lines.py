@@ -77,7 +77,7 @@ def _base(path: Path) -> int:
 _VECTOR = re.compile(r"\b(?:struct )?HIP_vector_type\b(?:<[^<>]*>)?")
 _VECTORS = re.compile(r"\b(u?(?:char|short|int|long|longlong)|float|double)([1-4])\b")
 _BYTES = {"char": 1, "short": 2, "int": 4, "float": 4, "long": 8, "longlong": 8, "double": 8}
-_ASKED = re.compile(r"\basks for (\d+) bytes\b")
+_ALIGNMENT = re.compile(r"\basks for (\d+) bytes\b")
 
 
 def with_vectors(message: str, location: str) -> str:
@@ -89,15 +89,15 @@ def with_vectors(message: str, location: str) -> str:
         text = Path(file).read_text("utf-8", "replace").splitlines()[int(line) - 1]
     except (OSError, ValueError, IndexError):
         text = ""
-    asked = _ASKED.search(message)
+    alignment = _ALIGNMENT.search(message)
     names = {
-        of + number
-        for of, number in _VECTORS.findall(text)
-        if asked is None or int(asked[1]) == _alignment(of, int(number))
+        component + count
+        for component, count in _VECTORS.findall(text)
+        if alignment is None or int(alignment[1]) == _alignment(component, int(count))
     }
     return _VECTOR.sub(" or ".join(sorted(names)) or "vector", message)
 
 
-def _alignment(of: str, components: int) -> int:
+def _alignment(component: str, count: int) -> int:
     """Bytes: two and four components align as the whole, one and three as a component."""
-    return _BYTES[of.removeprefix("u")] * (components if components in {2, 4} else 1)
+    return _BYTES[component.removeprefix("u")] * (count if count in {2, 4} else 1)

@@ -25,8 +25,8 @@ from tokitai_cli.run.sanitizing import without_oracle
 from tokitai_cli.spec import plan
 
 NO_FINDING = "no finding"
-_ROUND = (256, 128, 64, 32)  # multiples of usual tiles, the first of which arrays are not too large
-_MOST_ELEMENTS = 1 << 20  # of all arrays
+_ROUND = (256, 128)  # multiples of usual tiles, the first of which arrays are not too large
+_MOST_ELEMENTS = 1 << 26  # of all arrays
 
 
 class WatchedKernel(msgspec.Struct, frozen=True):
