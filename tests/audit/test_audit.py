@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ import pytest
 from tests import evidence_samples as samples
 from tests.spec_example import write_example
 from tokitai_cli import evidence as stage
-from tokitai_cli import report
+from tokitai_cli import judge, report
 from tokitai_cli.audit import consistency, origin, signature
 from tokitai_cli.audit.checking import check
 from tokitai_cli.audit.joined_claims import claims
@@ -35,6 +35,7 @@ from tokitai_cli.audit.run_diff import diff
 from tokitai_cli.audit.signature import attest
 from tokitai_cli.audit.unpack import unpack
 from tokitai_cli.cli.app import run
+from tokitai_cli.core import native
 from tokitai_cli.core.errors import EvidenceError, TokitaiError, UsageError
 from tokitai_cli.core.model.device import TRAITS
 from tokitai_cli.core.model.events import silent
@@ -575,6 +576,23 @@ def test_what_does_not_fit_is_not_signed(real: Path, tmp_path: Path) -> None:
     private, _ = keys(tmp_path, "mine")
     assert not attest(str(path), private, None).fine
     assert not path.with_name("dropped-term.dsse.json").exists()
+
+
+def test_saved_arrays_are_judged_again_by_numpy(
+    real: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    judging = judge.judge
+
+    def asked(*given: Any, **more: Any) -> Any:
+        seen.append(native.library())
+        return judging(*given, **more)
+
+    monkeypatch.setattr(judge, "judge", asked)
+    with native.by(cast("native.Library", object())):
+        recheck(str(real))
+    assert seen
+    assert set(seen) == {None}
 
 
 def test_saved_arrays_are_judged_again(real: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from tokitai_cli import judge
 from tokitai_cli.audit.consistency import recalled
 from tokitai_cli.audit.opened import inside_bytes, opened
+from tokitai_cli.core import native
 from tokitai_cli.core.dtypes import DTYPES, numpy_dtype
 from tokitai_cli.core.errors import EvidenceError, Location, TokitaiError, UsageError, near
 from tokitai_cli.core.fills import fills_of, name_of
@@ -156,7 +157,8 @@ def _judged(
         arrays = _loaded(record, path)
         got = _got(case, record, arrays, path)
         expectations, replays = _expected(case, arrays, got)
-        return judge.judge(case, expectations, replays, got)
+        with native.by_numpy():
+            return judge.judge(case, expectations, replays, got)
     except EvidenceError:
         raise
     except (TokitaiError, ValueError, TypeError, LookupError, ArithmeticError) as error:

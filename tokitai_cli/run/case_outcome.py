@@ -24,6 +24,8 @@ class CaseOutcome(msgspec.Struct, frozen=True):
     #: Those of the first repetition, where they were asked for.
     outputs: Outputs | None = None
     oracle_log: str = ""
+    #: Inputs, and outputs of all repetitions.
+    arrays_bytes: int = 0
 
 
 def merged(first: CaseOutcome, second: CaseOutcome) -> CaseOutcome:

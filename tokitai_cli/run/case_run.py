@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
-from numpy.typing import NDArray
 
 from tokitai_cli import build, judge
 from tokitai_cli.core import parallel
@@ -27,6 +26,7 @@ from tokitai_cli.oracles import references
 from tokitai_cli.run import child, guessed, random_masks
 from tokitai_cli.run.case_outcome import CaseOutcome, Outputs
 from tokitai_cli.run.case_record import ended, failed, in_light_of_bugs, judged, new_record
+from tokitai_cli.run.copies import copied, copies
 from tokitai_cli.run.device_session import DeviceSession, approximate, lasting
 from tokitai_cli.run.prepare import Clock, Preparation, Prepared, Refusal
 from tokitai_cli.run.run_options import RunOptions
@@ -95,7 +95,7 @@ def outputs_of(case: Case, device: DeviceSession, prepared: Preparation) -> Outp
     if isinstance(ready, Refusal) or artifact is None:
         return None
     try:
-        return _copied(device.serve(case, ready, artifact).outputs[0])
+        return copied(device.serve(case, ready, artifact).outputs[0])
     except TokitaiError:
         device.replace()
         return None
@@ -179,11 +179,11 @@ class _Attempt:
                 record = self._kept(guessed.crashed(record, self._case, error), ready, None)
             return self._known(record, oracle_log=ready.log)
         if judgement.verdict is Verdict.REFUTED and self._case.loaded.guesses:
-            result = msgspec.structs.replace(result, outputs=tuple(map(_copied, result.outputs)))
+            result = msgspec.structs.replace(result, outputs=tuple(map(copied, result.outputs)))
             serve = functools.partial(device.serve, self._case, ready, artifact)
             judgement = guessed.weighed(self._case, judgement, result.outputs, serve)
         record = judged(self.draft, judgement)
-        outputs = _copied(result.outputs[0]) if self._subject.with_outputs else None
+        outputs = copied(result.outputs[0]) if self._subject.with_outputs else None
         log, times = result.log, result.times_ns
         if judgement.verdict is not Verdict.VERIFIED or self._subject.all_arrays:
             record = self._kept(record, ready, result)
@@ -196,7 +196,8 @@ class _Attempt:
 
     def _known(self, record: CaseRecord, **more: Any) -> CaseOutcome:
         record = in_light_of_bugs(record, self._case, self._device.probe)
-        return CaseOutcome(record, seconds=self.clock.seconds, **more)
+        size = plan.array_bytes(self._case, self._device.settings.repeat)
+        return CaseOutcome(record, seconds=self.clock.seconds, arrays_bytes=size, **more)
 
     def _tried(
         self, ready: Prepared, artifact: build.Artifact, clock: Clock | None = None
@@ -217,7 +218,7 @@ class _Attempt:
         if not (waiting or state or near or other) or judgement.verdict is not Verdict.VERIFIED:
             return result, judgement, ready
         # What a child gave back is gone with its next case.
-        kept = tuple(map(_copied, result.outputs))
+        kept = copies(result.outputs)
         if state:
             judgement = self._on_other_inputs(artifact, result, judgement, state, clock)
             if judgement.verdict is not Verdict.VERIFIED:
@@ -320,10 +321,6 @@ class _Attempt:
             reason = f"{record.reason}; its arrays are not saved: {error.strerror or error}"
             return msgspec.structs.replace(record, reason=reason)
         return msgspec.structs.replace(record, saved_arrays=saved, debug=debug)
-
-
-def _copied(outputs: Outputs) -> dict[str, NDArray[Any]]:
-    return {name: array.copy() for name, array in outputs.items()}
 
 
 def _check_unchanged(subject: RunContext, case: Case, source: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import evidence
-from tokitai_cli.core import flags, native, resources, storage
+from tokitai_cli.core import flags, native, parallel, resources, storage
 from tokitai_cli.core.model.batch_record import BuildInfo
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.device import TRAITS
@@ -20,6 +20,7 @@ from tokitai_cli.core.model.evidence import (
     Evidence,
     GroupRecord,
     LeftOutRecord,
+    MemoryRecord,
     NonClaimRecord,
     SourceRecord,
     ToolRecord,
@@ -28,6 +29,7 @@ from tokitai_cli.core.model.evidence import (
 from tokitai_cli.core.model.options import WATCH_VARIABLE
 from tokitai_cli.core.model.spec import Spec
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.peak_memory import peak_resident
 from tokitai_cli.evidence import Outcome, Parts
 from tokitai_cli.evidence.spec_record import contract, unconfirmed
 from tokitai_cli.oracles import references
@@ -108,6 +110,7 @@ class EvidenceBuilder:
         self._logs: dict[str, str] = {}
         self._oracle_logs: dict[str, str] = {}
         self._stages: dict[str, dict[str, float]] = {}
+        self._arrays_bytes = 0
         self.agreements = Agreements()
         self.watched = Watched()
         self.tool: Callable[[], ToolRecord] = evidence.tool_record
@@ -124,6 +127,7 @@ class EvidenceBuilder:
         record = outcome.record
         self.cases.append(record)
         self._stages[record.key] = dict(outcome.seconds)
+        self._arrays_bytes = max(self._arrays_bytes, outcome.arrays_bytes)
         if outcome.times_ns:
             self._times[record.key] = list(outcome.times_ns)
         if outcome.log:
@@ -212,7 +216,15 @@ class EvidenceBuilder:
             environment={name: set_here[name] for name in _ENVIRONMENT if name in set_here},
             notes=[*self.notes, *notes],
             native="" if past is not None else native_loops.digest(),
+            memory=None if past is not None else self._memory(),
         )
+
+    def _memory(self) -> MemoryRecord | None:
+        peak = peak_resident()
+        if not peak or not self._arrays_bytes:
+            return None
+        count = self._options.settings.threads or parallel.threads()
+        return MemoryRecord(peak_bytes=peak, arrays_bytes=self._arrays_bytes, threads=count)
 
 
 def choose(cases: Iterable[Case]) -> Chosen:

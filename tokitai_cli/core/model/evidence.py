@@ -289,6 +289,17 @@ class MeasuredRecord(Record, frozen=True, kw_only=True):
     reproduced: bool | None
 
 
+class MemoryRecord(Record, frozen=True, kw_only=True):
+    """What the tool's own process held at most; children are not counted."""
+
+    #: Largest resident set up to the end of the run, pages of files that children share included.
+    peak_bytes: int
+    #: Of the case with the largest ones: inputs, and the outputs of all repetitions.
+    arrays_bytes: int
+    #: Over which its work was spread.
+    threads: int
+
+
 class VolatileRecord(Record, frozen=True, kw_only=True):
     """What may differ between two equal runs. Times in the unit that their name ends in.
 
@@ -312,6 +323,7 @@ class VolatileRecord(Record, frozen=True, kw_only=True):
     agreement: list[AgreementRecord] = msgspec.field(default_factory=list)
     #: sha256 of the compiled loops that large cases were computed by beside numpy; "" for numpy alone.
     native: str = ""
+    memory: MemoryRecord | None = None
 
 
 class CasesFileRecord(Record, frozen=True, kw_only=True):

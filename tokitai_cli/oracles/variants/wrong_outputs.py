@@ -25,10 +25,9 @@ _LEAST_CHANGES = 3
 _LEAST_ROWS = 4
 # A formula of more operations, as a loop has, is as much work as so many elements more for each of them.
 _FEW_OPERATIONS, _OPERATION = 128, 64
-# The outputs' elements for each one of a sample's changes together, which lie in memory until the case
-# is judged, and elements that they go over with all that comes before the outputs (`Recorded.work`):
-# what changes may cost.
-_FOR_EACH = 4
+# Elements of a sample's changes together, over those of the outputs, and elements that they go over
+# with all that comes before the outputs (`Recorded.work`): what changes may cost.
+_SHARE = 1
 _WORK = 1 << 27
 # Elements that are compared at a time.
 _COMPARED = 1 << 15
@@ -138,7 +137,7 @@ def sampled(
     rows = np.unique(np.linspace(0, count - 1, few).astype(np.int64))
     less = rows_of.with_rows(call, request, param, rows)
     try:
-        again = less.in_double()
+        again = changeable.recorded(less.in_double, request.file).values
     except (ArithmeticError, IndexError, TypeError, ValueError):
         return None
     for name in request.outputs:
@@ -149,7 +148,7 @@ def sampled(
 
 def _room(size: int) -> int:
     """Elements that the changes of a case with `size` elements in its outputs may have together."""
-    return max(_WHOLE, size // _FOR_EACH)
+    return max(_WHOLE, _SHARE * size)
 
 
 def _same(reference: NDArray[Any], values: NDArray[Any]) -> bool:

@@ -1,7 +1,7 @@
 """From a spec and a selection to cases with every number filled in."""
 
 from tokitai_cli.spec.plan.cases import at_warp_size, oversize
-from tokitai_cli.spec.plan.memory_need import memory_bytes
+from tokitai_cli.spec.plan.memory_need import array_bytes, memory_bytes
 from tokitai_cli.spec.plan.selection import MAX_CASES, Plan, Selection, case_of, example, plan
 from tokitai_cli.spec.plan.value_lists import expand_values
 
@@ -9,6 +9,7 @@ __all__ = [
     "MAX_CASES",
     "Plan",
     "Selection",
+    "array_bytes",
     "at_warp_size",
     "case_of",
     "example",

@@ -33,6 +33,13 @@ def memory_bytes(case: Case, repetitions: int) -> int:
     return file_bytes + copies + _FLOAT64_BYTES * oracle
 
 
+def array_bytes(case: Case, repetitions: int) -> int:
+    """Bytes of the arrays that a kernel reads, and of those that it writes in each repetition."""
+    content = case.buffers_of(Role.INPUT, Role.INOUT, Role.SYMBOL, Role.LIST, Role.STRUCT)
+    results = case.buffers_of(Role.OUTPUT, Role.INOUT, Role.WORKSPACE)
+    return sum(one.nbytes for one in content) + repetitions * sum(one.nbytes for one in results)
+
+
 def _region(buffer: BufferPlan) -> int:
     """Payload in whole pages, one guard page in front and one behind."""
     return (-(-buffer.nbytes // _PAGE) + 2) * _PAGE
