@@ -123,7 +123,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
                     " its comment",
                     "y: {dtype: float32, shape: [B, H, T, S]}", "lens: {dtype: int32, shape: [B]}",
                     'grid: [T, "B * H"]', "large:  # guess", "negative:  # guess",
-                    'S: 2}, why: "one of each, 2 of S']),
+                    'S: 2}, why: "the smallest sizes, 2 for S']),
         ("gather", ["out_: {dtype: float32, shape: [total, 8]}",
                     "book: {dtype: float32, shape: [book_rows, 8]}",
                     "ids: {kind: index-uniform, below: book_rows}",

@@ -367,7 +367,7 @@ def test_a_narrow_array_that_is_read_again_is_told_in_the_formula(
 ) -> None:
     (tmp_path / "k.hip").write_text(KEPT.format(type=type_, first=first, last=last))
     draft, _, _ = new(tmp_path / "k.hip", tmp_path / "d", "kept", "", (), {})
-    assert ('go on from stored(keep, "float16")' in draft.formula) is said
+    assert ('continue with stored(keep, "float16")' in draft.formula) is said
 
 
 def test_variables_that_a_draft_leaves_out_are_told(tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def drafted(folder: Path, text: str) -> str:
          ["cols: 257, ldx: 264, ldy: 264}", "cols: 512, ldx: 520, ldy: 520}",
           'requires: ["cols <= ldx", "cols <= ldy"]', "    inout:\n      y: {",
           "and that the kernel keeps the elements after its rows"]),
-        (CAPPED, ["n: {default: 8, max: 8", "{shape: {n: 8}, why: a large one}"]),
+        (CAPPED, ["n: {default: 8, max: 8", "{shape: {n: 8}, why: large sizes}"]),
         (BATCHES.replace("GRID", "(n + 31) / 32, b * m"),
          ["  b: {", "  m: {", "x: {dtype: float32, shape: [b, m, n, dim]}",
           'grid: ["(n + 31) // 32", "b * m"]\n']),

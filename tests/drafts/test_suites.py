@@ -58,7 +58,7 @@ def shapes(folder: Path, text: str) -> list[SuiteShape]:
 
 def test_a_loop_over_tiles_has_three_passes_and_a_tail(tmp_path: Path) -> None:
     last = shapes(tmp_path, TILED)[-1]
-    assert last.shows == "a large one, three passes and a tail"
+    assert last.shows == "large sizes, three passes and a tail"
     assert expressions.holds("n > 3 * 1024 and n % 1024 != 0", last.sizes)
 
 

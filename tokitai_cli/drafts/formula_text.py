@@ -16,7 +16,7 @@ def formula_text(known: Known) -> str:
     lines = [
         *("import numpy as np", "", ""),
         f"def {function_of(known)}(params, inputs, scalars):",
-        f'    """{name}, as numpy says it."""',
+        f'    """What {name} computes, in numpy."""',
     ]
     read = [one for one, role in known.roles.items() if role != "outputs"]
     sizes, numbers = ([one.name for one in told] for told in (known.sizes, known.numbers))
@@ -28,8 +28,8 @@ def formula_text(known: Known) -> str:
         if known.roles.get(one) == "inout"
     ]
     lines += [
-        f"    # {one} is stored in {dtype} and read again: go on from"
-        f' stored({local(one)}, "{dtype}") of tokitai_cli.formula'
+        f"    # {one} is stored in {dtype} and read again: continue with"
+        f' stored({local(one)}, "{dtype}") from tokitai_cli.formula'
         for one, dtype in _narrow(known)
     ]
     lines += [
@@ -39,7 +39,7 @@ def formula_text(known: Known) -> str:
         f'"{one}": ...' for one, role in known.roles.items() if role in {"outputs", "inout"}
     )
     lines += [
-        f"    {GAP} in place of the next line, return {{{told}}}, each of its array's shape",
+        f"    {GAP} in place of the next line, return {{{told}}}, each with the shape of its array",
         f'    raise NotImplementedError("write here what {name} computes")',
     ]
     return "\n".join(lines) + "\n"

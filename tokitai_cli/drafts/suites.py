@@ -22,7 +22,7 @@ _EXTENTS = (
     *((1, 257, 512, 1031), (1, 5, 3, 67), (1, 7, 2, 13), (1, 2, 5, 3), (1, 3, 4, 2), (1, 4, 6, 5)),
     *((1, 6, 7, 4), (1, 8, 9, 7), (1, 9, 8, 6)),
 )
-_WHY = ("one of each", "a tail", "a multiple of blocks", "a large one")
+_WHY = ("the smallest sizes", "a tail", "multiples of the block", "large sizes")
 # Sizes that are few, which the smallest extents are for.
 _FEW = re.compile(
     r"(?:^|_)(?:b|bs|bsz|batch\w*|nh|nkv|n?_?(?:kv_?)?heads?(?:_\w+)?|groups?|experts?|layers?|seqs|k[hw]|ksize|kernel_?\w*|taps)$",
@@ -58,7 +58,7 @@ def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteS
         shows = [why]
         if index == 0 and two:
             told |= dict.fromkeys(two, 2)
-            shows = [f"{why}, 2 of {' and '.join(two)}, for which all answers may be equal at 1"]
+            shows = [f"{why}, 2 for {' and '.join(two)}: at 1 all results may be equal"]
         told |= {name: min(told[name], _STEPS[index]) for name in steps}
         told = sizing.held({name: known.fitting(name, n) for name, n in told.items()})
         told = sizing.unequal(told) if index else told
