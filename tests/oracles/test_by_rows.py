@@ -151,6 +151,22 @@ def totals(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
     return {"y": np.exp(inputs["x"]).sum(axis=1)}
 
 
+def test_few_outputs_of_long_rows_are_taken_apart() -> None:
+    x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float16)
+    asks = {
+        "outputs": {"y": "float32"},
+        "precision": {},
+        "probable": True,
+        "shapes": {"x": ["rows", "cols"], "y": ["rows"]},
+    }
+    call = FormulaCall(totals, {"rows": ROWS, "cols": COLUMNS}, {"x": x}, {})
+    request = request_of(asks, __file__)
+    apart = rows_module.by_rows(call, request, recorded(call, request), answers._sides)
+    assert apart is not None
+    whole = evaluated(call, request)["y"]
+    assert bits(apart["y"]) == bits(whole)
+
+
 @pytest.mark.parametrize("most", [1 << 27, 1 << 16])
 def test_wrong_outputs_cost_no_more_than_their_work(
     most: int, monkeypatch: pytest.MonkeyPatch

@@ -167,10 +167,12 @@ def _layout(call: FormulaCall, request: Request, formula: Recorded) -> _Layout |
         if not values.ndim or values.shape[0] != sample.rows.size:
             return None
         shapes[name] = (count, *values.shape[1:])
+    products = any(one.name in PRODUCTS for one in formula.operations)
     size = sum(math.prod(shape) for shape in shapes.values())
+    if not products:  # few outputs of long rows are as much work
+        size = max(size, count * _longest(call, request, sample.param))
     if size < 2 * _PART:
         return None
-    products = any(one.name in PRODUCTS for one in formula.operations)
     step = count if products else _step(_longest(call, request, sample.param))
     return _Layout(sample, shapes, list(_pieces(count, size // _PART, step)), products)
 
