@@ -239,3 +239,24 @@ def test_what_is_no_product_of_the_rows_alone_is_compared_beside_others(
 ) -> None:
     call, request = product_case(function, w_shape)
     assert not is_product_by_rows(call, request, "rows")
+
+
+@pytest.mark.parametrize(("scale", "calls"), [(1, 1), (1e4, 2)])
+def test_infinities_of_a_mask_are_no_overflow(scale: float, calls: int) -> None:
+    """A formula in which nothing overflows is not asked for what it gives without a largest float."""
+    asked = []
+
+    def masked(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+        asked.append(1)
+        x = inputs["x"]
+        seen = np.where(np.arange(COLUMNS) < 30, x, -np.inf)
+        terms = np.exp(seen - seen.max(axis=1, keepdims=True))
+        return {"y": terms / terms.sum(axis=1, keepdims=True) + 1e-30 * np.exp(x * scale / 1e4)}
+
+    x = np.random.default_rng(1).standard_normal((9, COLUMNS)).astype(np.float16)
+    x[0, 0] = 100
+    call = FormulaCall(masked, {}, {"x": x}, {})
+    request = request_of({"outputs": {"y": "float16"}, "precision": {}}, __file__)
+    found = evaluated(call, request)["y"]
+    assert len(asked) == calls
+    assert (found.unbounded is not None) == (calls == 2)

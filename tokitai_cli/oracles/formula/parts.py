@@ -123,7 +123,8 @@ def _lowered(low: Floats) -> Floats:
     if not float(low.min(initial=0.0)) > -ceiling:  # NaN among them says nothing of the others
         beyond = low <= -ceiling
         if bool(beyond.any()):
-            current().applied_rules.add(OVERFLOW)
+            if bool(np.isfinite(low[beyond]).any()):  # an infinity is one without a limit too
+                current().applied_rules.add(OVERFLOW)
             down = np.where(beyond, -np.inf, down)
     return down
 

@@ -105,7 +105,9 @@ class Monotone(msgspec.Struct, frozen=True):
         down = low - (relative * np.abs(low) + least)
         up = high + (relative * np.abs(high) + least)
         ceiling = current().ceiling
-        if bool((up >= ceiling).any()):
+        if bool(
+            ((up >= ceiling) & np.isfinite(up)).any()
+        ):  # an infinity is one without a limit too
             current().applied_rules.add(OVERFLOW)
         down = np.where(np.isfinite(low), np.minimum(down, ceiling), low)
         up = np.where(np.isfinite(high) & (up < ceiling), up, np.where(up >= ceiling, np.inf, high))
