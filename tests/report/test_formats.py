@@ -38,7 +38,7 @@ from tokitai_cli.report import (
     listing,
     render,
 )
-from tokitai_cli.report.formats import latex
+from tokitai_cli.report.formats import latex, latex_page
 
 VOID = {"meta", "wbr"}
 TEXTS = [name for name in EVIDENCE_FORMATS if name != "figures"]
@@ -286,6 +286,23 @@ def test_latex_compiles(tmp_path: Path) -> None:
             ["pdftotext", "main.pdf", "-"], cwd=tmp_path, capture_output=True, text=True, check=True
         ).stdout
         assert evidence.digest[:30] in told.replace("\n", "")
+
+
+def test_no_word_of_the_appendix_is_wider_than_its_column() -> None:
+    rows = "".join(
+        latex_page.row(*cells)
+        for cells in (
+            ["grad-a", "reference", "a sentence that takes most of the line " * 3, "7"],
+            ["b", "x_y", "short", "12"],
+        )
+    )
+    text = str(latex_page.table("variant", "against", "why", ">cases", caller=lambda: rows))
+    widths = [float(one) for one in re.findall(r"p\{([\d.]+)\\linewidth\}", text)]
+    letters = [80 * one for one in widths]
+    assert letters[0] > len("variant") - 0.1
+    assert letters[1] > len("reference") - 0.1
+    assert sum(widths) + 3 * 0.025 <= 1
+    assert max(widths) == widths[2]
 
 
 def test_tables_lose_columns_of_nothing_and_of_zeros() -> None:

@@ -26,6 +26,19 @@ if TYPE_CHECKING:
 # Of a line: what columns have between them, and the letters from which on one is no wider.
 _GAP, _MOST_LETTERS, _LEAST_LETTERS = 0.025, 60, 6
 _NUMBER_SHARE = 0.08
+# Letters of the small face that a line of an article on A4 paper has room for, bold ones among them.
+_LINE_LETTERS = 80
+# A command with the brace behind it, and places where a line may break.
+_COMMAND = re.compile(r"\\(?!allowbreak)[a-zA-Z]+\s?\{?|[{}]|\\(?=\W)")
+_BREAK = re.compile(r"\\allowbreak|(?<=-)|\s+")
+# A heading goes to the next page where not this many lines have room below it; a table that follows
+# could else begin there.
+_LINES_BELOW = 7
+_ROOM = (
+    f"\\par\\vskip0pt plus {_LINES_BELOW}\\baselineskip\\penalty-100"
+    f"\\vskip0pt plus -{_LINES_BELOW}\\baselineskip"
+    f"\\vskip{_LINES_BELOW}\\baselineskip\\penalty9999\\vskip-{_LINES_BELOW}\\baselineskip\\vskip0pt"
+)
 _LEVELS = {1: "subsection*", 2: "subsubsection*"}
 _STYLES = {"keyword": r"\textbf", "comment": r"\textit", "text": r"\textsl"}
 # Width of the picture's bars, in parts of a line.
@@ -34,7 +47,7 @@ _BARS = 0.5
 _BREAKS = "/,.-=@;&"
 
 # The same of text, in which a comma mostly has a space behind it.
-_PARTS = re.compile(r"([/=]|,(?=\S))")
+_PARTS = re.compile(r"([/=_]|,(?=\S))")
 _DIGEST = 8  # letters of a digest on a line at least
 
 
@@ -139,7 +152,7 @@ def _spaced(text: str) -> str:
 
 def heading(level: int, text: object) -> Raw:
     """A heading without a number."""
-    return Raw(f"\n\\{_LEVELS[level]}{{{_made(text)}}}\n")
+    return Raw(f"\n{_ROOM}\n\\{_LEVELS[level]}{{{_made(text)}}}\n")
 
 
 def paragraph(kind: str = "", *, caller: Callable[[], object]) -> Raw:
@@ -155,15 +168,10 @@ def row(*cells: object) -> Raw:
 def table(*heads: str, caller: Callable[[], object]) -> Raw:
     """A table as wide as the line, which may go on on the next page."""
     found, rows = columns.table(heads, str(caller()))
-    widths = [
-        0.0 if head.number else _letters(at, head.name, rows) for at, head in enumerate(found)
-    ]
-    numbers = sum(head.number for head in found)
-    room = 1 - _GAP * (len(found) - 1) - _NUMBER_SHARE * numbers
-    whole = sum(widths) or 1.0
+    widths = _widths(found, rows)
     parts = [
         f">{{\\{'raggedleft' if head.number else 'raggedright'}\\arraybackslash}}"
-        f"p{{{_NUMBER_SHARE if head.number else room * width / whole:.3f}\\linewidth}}"
+        f"p{{{width - 0.00005:.4f}\\linewidth}}"
         for head, width in zip(found, widths, strict=True)
     ]
     names = " & ".join(f"\\textbf{{{_made(head.name)}}}" if head.name else "" for head in found)
@@ -174,6 +182,31 @@ def table(*heads: str, caller: Callable[[], object]) -> Raw:
         f"\\begin{{longtable}}{{@{{}}{''.join(parts)}@{{}}}}\n\\toprule\n{top}{body}\n"
         "\\bottomrule\n\\end{longtable}}\n"
     )
+
+
+def _widths(heads: Sequence[columns.Head], rows: Sequence[Sequence[str]]) -> list[float]:
+    """Widths of columns in parts of a line: by their longest cells, but none is below its longest word."""
+    texts = [at for at, head in enumerate(heads) if not head.number]
+    room = 1 - _GAP * (len(heads) - 1) - _NUMBER_SHARE * (len(heads) - len(texts))
+    least = {at: _longest_word(at, heads[at].name, rows) / _LINE_LETTERS for at in texts}
+    wanted = {at: _letters(at, heads[at].name, rows) for at in texts}
+    if sum(least.values()) > room:  # no widths fit: all words are cut alike
+        wanted = least
+    free, narrow = set(texts), set[int]()
+    while free:
+        left = room - sum(least[at] for at in narrow)
+        share = {at: left * wanted[at] / sum(wanted[one] for one in free) for at in free}
+        tight = {at for at in free if share[at] < least[at]}
+        if not tight or tight == free:
+            break
+        narrow, free = narrow | tight, free - tight
+    fixed = [least.get(at, _NUMBER_SHARE) for at in range(len(heads))]
+    return [share[at] if at in free else fixed[at] for at in range(len(heads))]
+
+
+def _longest_word(at: int, name: str, rows: Sequence[Sequence[str]]) -> int:
+    cells = [name, *(row[at] for row in rows if at < len(row))]
+    return max(len(_COMMAND.sub("", word)) for cell in cells for word in _BREAK.split(cell))
 
 
 def _letters(at: int, name: str, rows: Sequence[Sequence[str]]) -> float:
