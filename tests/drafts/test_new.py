@@ -23,7 +23,7 @@ __global__ void scale(const float* x, float* y, float* sum, int m, int n, float 
 }
 """
 Capture = pytest.CaptureFixture[str]
-FILES = ["README.md", "formula.py", "spec.yaml"]
+FILES = ["README.md", "formula.py", "spec.yaml", "tokitai-spec-v1.schema.json"]
 
 
 @pytest.fixture

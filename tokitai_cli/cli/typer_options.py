@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tokitai_cli.cli.ending import answer_for_libraries
+from tokitai_cli.cli.project_file import options_from_file
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.model.device import TRAITS
 from tokitai_cli.core.model.options import Kind, Option, flag, options_of
@@ -47,7 +48,11 @@ def with_options(
     def run_verb(**given: Any) -> Any:
         return verb(**given)
 
-    options = [_parameter(option, name, spec) for option in options_of(name).values()]
+    from_file = options_from_file(name) if COMPLETE not in os.environ else {}
+    options = [
+        _parameter(option, name, spec, from_file.get(option.name))
+        for option in options_of(name).values()
+    ]
     run_verb.__signature__ = inspect.Signature([*arguments, *options])  # type: ignore[attr-defined]
     run_verb.__annotations__ = {}
     return run_verb
@@ -139,14 +144,21 @@ def _values(option: Option, spec: Spec | None) -> Callable[[str], list[str]] | N
     return values
 
 
-def _parameter(option: Option, verb: str, spec: Spec | None) -> inspect.Parameter:
-    default = option.default_of(verb)
+def _parameter(
+    option: Option, verb: str, spec: Spec | None, from_file: Any = None
+) -> inspect.Parameter:
+    """The option, whose default is the project file's where that says one."""
+    default = option.default_of(verb) if from_file is None else from_file
     if isinstance(default, tuple):
         default = [str(one) for one in default]
     takes = option.kind is not Kind.FLAG
     ranged = option.kind in {Kind.NUMBER, Kind.SECONDS}
     asked = typer.Option(
-        *filter(None, (option.flag, option.short)),
+        # What a file switches on can be switched off.
+        *filter(
+            None,
+            (f"{option.flag}/{_off(option)}" if from_file is True else option.flag, option.short),
+        ),
         help=option.help.replace("{formats}", ", ".join(EVIDENCE_FORMATS)),
         metavar=option.metavar if takes else None,
         min=option.least if ranged else None,
@@ -154,6 +166,10 @@ def _parameter(option: Option, verb: str, spec: Spec | None) -> inspect.Paramete
         autocompletion=_values(option, spec) if COMPLETE in os.environ else None,
     )
     return _keyword(option.name, Annotated[_TYPES[option.kind], asked], default)
+
+
+def _off(option: Option) -> str:
+    return flag(f"no_{option.name}")
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
@@ -166,7 +182,7 @@ def find_op(words: Sequence[str], verb: str) -> str | None:
     alone = set(HELP)
     for option in options_of(verb).values():
         if option.kind is Kind.FLAG:
-            alone |= {option.flag, option.short}
+            alone |= {option.flag, option.short, _off(option)}
     rest = iter(words)
     if next(rest, None) != verb:
         return None

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from tokitai_cli.core.model.spec import SCHEMA_FILE, SPEC_SCHEMA
 from tokitai_cli.drafts.model import (
     ArrayDraft,
     Flow,
@@ -63,7 +64,8 @@ def spec_text(draft: SpecDraft) -> str:
 
 
 def _lines(draft: SpecDraft) -> Iterator[str]:
-    yield "schema: tokitai/spec/v1"
+    yield f"# yaml-language-server: $schema={SCHEMA_FILE}"
+    yield f"schema: {SPEC_SCHEMA}"
     yield f"op: {quoted(draft.op)}"
     yield marked(f"title: {_text(draft.title.value)}", draft.title.why)
     yield f"summary: {draft.summary}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ import msgspec
 
 from tokitai_cli.core.errors import StorageError, TokitaiError, UsageError
 from tokitai_cli.core.file_kind import is_machine_code
+from tokitai_cli.core.model.spec import SCHEMA_FILE
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.build_macros import build_macros
 from tokitai_cli.cpp.source.headers import Headers
@@ -22,6 +24,7 @@ from tokitai_cli.cpp.whole import program_of
 from tokitai_cli.drafts.draft import Draft, drafts
 from tokitai_cli.drafts.like import TemplateOp
 from tokitai_cli.run.faults import fault_line
+from tokitai_cli.spec import spec_schema
 
 MAX_BYTES = 4 << 20  # of a file that is parsed
 MAX_ENTRIES = 1 << 18  # of a tree that are looked at
@@ -137,6 +140,7 @@ def write_drafts(drafts: Sequence[Draft], folder: Path) -> list[Path]:
     texts: dict[Path, str] = {}
     for place, draft in zip(places, drafts, strict=True):
         texts |= {place: draft.spec, place.parent / "formula.py": draft.formula}
+        texts |= schema_beside(place)
     write_new(texts)
     return places
 
@@ -159,6 +163,12 @@ def _require_new(files: Iterable[Path]) -> None:
         if os.path.lexists(file):
             hint = "choose another folder, or remove it"
             raise UsageError(f"{file} exists already", hint=hint)
+
+
+def schema_beside(place: Path) -> dict[Path, str]:
+    """The JSON Schema that the first line of a draft names for editors; nothing where it lies there."""
+    file = place.parent / SCHEMA_FILE
+    return {} if os.path.lexists(file) else {file: json.dumps(spec_schema(), indent=1) + "\n"}
 
 
 def write_new(texts: Mapping[Path, str]) -> None:

@@ -13,7 +13,7 @@ from tokitai_cli.devices import triton_metadata
 from tokitai_cli.drafts.compiled import CompiledWriter, Given
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.like import TemplateOp
-from tokitai_cli.drafts.search import drafts_of, require_folders, write_new
+from tokitai_cli.drafts.search import drafts_of, require_folders, schema_beside, write_new
 
 
 class Drafted(msgspec.Struct, frozen=True):
@@ -83,7 +83,8 @@ def _written(name: str, draft: Drafted, folder: Path) -> tuple[Drafted, list[Pat
         f"{name}: `tokitai verify {folder / 'spec.yaml'} {draft.device}` "
         f"verifies it against formula.py."
     )
-    texts = {folder / "spec.yaml": draft.spec, folder / "formula.py": draft.formula}
+    place = folder / "spec.yaml"
+    texts = {place: draft.spec, folder / "formula.py": draft.formula, **schema_beside(place)}
     readme = folder / "README.md"
     if not readme.exists():
         texts[readme] = f"{line.replace(str(folder / 'spec.yaml'), './spec.yaml')}\n"

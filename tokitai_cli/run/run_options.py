@@ -140,7 +140,7 @@ def checked(verb: str, given: Mapping[str, Any], *, front: bool = False) -> dict
     found = {}
     for name, option in options.items():
         value = given.get(name)
-        found[name] = option.default_of(verb) if value is None else _value(option, value)
+        found[name] = option.default_of(verb) if value is None else option_value(option, value)
     for word in found.get("format", ()):
         report.check_format(word)
     return found
@@ -162,7 +162,8 @@ def settings_of(given: Mapping[str, Any], **more: Any) -> Settings:
     return Settings(**{name: one for name, one in (known | more).items() if one is not None})
 
 
-def _value(option: Option, value: Any) -> Any:
+def option_value(option: Option, value: Any) -> Any:
+    """`value` as runs take it. Raises UsageError where it is none that the option takes."""
     if option.kind is Kind.FLAG:
         return bool(value)
     if option.kind is Kind.NAMES:

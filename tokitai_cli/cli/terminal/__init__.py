@@ -20,6 +20,7 @@ from tokitai_cli.cli.terminal.listings import (
     show_summary,
 )
 from tokitai_cli.cli.terminal.progress import Progress
+from tokitai_cli.cli.terminal.slowest import case_seconds, show_slowest
 from tokitai_cli.cli.terminal.spec_view import show_scores, show_spec
 from tokitai_cli.cli.terminal.watched_kernels import show_watched
 
@@ -28,6 +29,7 @@ __all__ = [
     "Progress",
     "annotate_batch",
     "annotate_run",
+    "case_seconds",
     "show_answer",
     "show_batch",
     "show_cache",
@@ -41,6 +43,7 @@ __all__ = [
     "show_ops",
     "show_planned",
     "show_scores",
+    "show_slowest",
     "show_spec",
     "show_summary",
     "show_watched",

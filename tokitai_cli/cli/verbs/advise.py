@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from tokitai_cli.cli.verbs.json_option import Json, print_json
+
+if TYPE_CHECKING:
+    from tokitai_cli.adequacy.advice import Advice
 
 
 def advise(
@@ -12,6 +17,7 @@ def advise(
     apply: Annotated[
         bool, typer.Option("--apply", help="Add the lines to the spec's file.")
     ] = False,
+    json: Json = False,
 ) -> int:
     """List faults that a spec would miss, and what to add.
 
@@ -27,20 +33,30 @@ def advise(
     found = []
     for one in advice.advise(loaded):
         found.append(one)
-        typer.echo(one.text)
-        for line in one.lines:
-            typer.echo(f"  {line}")
-        if one.needless:
-            typer.echo(f"  may go: {one.needless}")
+        if not json:
+            _show(one)
     mendable = [one for one in found if one.edits]
-    left = len(found) - len(mendable)
-    without = f", {left} without a line to add" if left else ""
-    if not apply:
-        more = "; --apply adds the lines" if mendable else ""
-        typer.echo(f"{loaded.spec.op}: {plural(len(found), 'gap')}{without}{more}")
-        return 6 if mendable else 0
-    done, refused = advice.apply(loaded, found)
-    for text in refused:
-        typer.echo(text)
-    typer.echo(f"{loaded.path.name}: {done} of {plural(len(found), 'gap')} closed{without}")
-    return 6 if refused else 0
+    done, refused = advice.apply(loaded, found) if apply else (0, [])
+    if json:
+        gaps = [{"text": one.text, "lines": one.lines, "needless": one.needless} for one in found]
+        print_json({"op": loaded.spec.op, "gaps": gaps, "closed": done, "refused": list(refused)})
+    else:
+        left = len(found) - len(mendable)
+        without = f", {left} without a line to add" if left else ""
+        for text in refused:
+            typer.echo(text)
+        if apply:
+            closed = f"{done} of {plural(len(found), 'gap')} closed"
+            typer.echo(f"{loaded.path.name}: {closed}{without}")
+        else:
+            more = "; --apply adds the lines" if mendable else ""
+            typer.echo(f"{loaded.spec.op}: {plural(len(found), 'gap')}{without}{more}")
+    return 6 if (refused if apply else mendable) else 0
+
+
+def _show(one: Advice) -> None:
+    typer.echo(one.text)
+    for line in one.lines:
+        typer.echo(f"  {line}")
+    if one.needless:
+        typer.echo(f"  may go: {one.needless}")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import collect_garbage
-from tokitai_cli.cli.verbs.doctor import Json
+from tokitai_cli.cli.verbs.json_option import Json, print_json
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.audit_answer import Answer
@@ -124,6 +125,7 @@ def attest(
             metavar="FILE", help="The envelope to write; default: NAME.dsse.json next to FILE."
         ),
     ] = None,
+    json: Json = False,
 ) -> int:
     """Sign evidence.
 
@@ -133,7 +135,7 @@ def attest(
     """
     from tokitai_cli.audit.signature import attest
 
-    return _shown(attest(file, key, out), to_json=False)
+    return _shown(attest(file, key, out), json)
 
 
 def reproduce(words: Sequence[str]) -> typer_options.Verb:
@@ -160,19 +162,25 @@ def _reproduce(file: str, op: str, **given: Any) -> int:
     with terminal.Progress(quiet=front["quiet"]) as progress:
         authors = front["run_authors_code"]
         answer, outcome = reproduce(file, op or None, progress, given, authors_code=authors)
-    terminal.show_answer(answer, outcome.files)
+    show_answer(answer, outcome.files, front["json"])
     if outcome.ended_by is not None:
         raise outcome.ended_by
     return answer.exit_code
 
 
 def _shown(answer: Answer, to_json: bool) -> int:
+    show_answer(answer, (), to_json)
+    return answer.exit_code
+
+
+def show_answer(answer: Answer, files: Sequence[Path], to_json: bool) -> None:
+    """Show an answer and the reports that were written; with `to_json` all of it on stdout as JSON."""
     from tokitai_cli.cli import terminal
 
-    if to_json:
-        import msgspec
+    if not to_json:
+        terminal.show_answer(answer, files)
+        return
+    import msgspec
 
-        typer.echo(msgspec.json.format(msgspec.json.encode(answer), indent=1).decode())
-    else:
-        terminal.show_answer(answer)
-    return answer.exit_code
+    told = msgspec.to_builtins(answer)
+    print_json(told | {"reports": files} if files else told)

@@ -50,7 +50,7 @@ def _batch(folders: list[str], **given: Any) -> int:
     with terminal.BatchDisplay(quiet=front["quiet"]) as display:
         elsewhere = _cluster(collected, front, given["jobs"] or 0, display) if remote else None
         outcome = batch.run(resolved, collected, display, executor=elsewhere)
-    show_index(outcome.index, outcome.files, to_json=front["json"])
+    show_index(outcome.index, outcome.files, front)
     if outcome.interrupted is not None:
         raise outcome.interrupted
     return outcome.index.exit_code

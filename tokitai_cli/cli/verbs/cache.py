@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tokitai_cli.cli.verbs.doctor import Json
+from tokitai_cli.cli.verbs.json_option import Json
 
 
 def cache(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.cli import typer_options
 from tokitai_cli.cli.ending import collect_garbage
+from tokitai_cli.cli.verbs.audit import show_answer
 
 if TYPE_CHECKING:
     from tokitai_cli.core.model.case import LoadedSpec
@@ -43,17 +44,16 @@ def _compare(op: str | LoadedSpec, shapes: Mapping[str, Any], **given: Any) -> i
     collect_garbage()
     with terminal.Progress(quiet=front["quiet"]) as progress:
         answer, outcome = compare_variants(resolved, progress)
-    terminal.show_answer(answer, outcome.files)
+    show_answer(answer, outcome.files, front["json"])
     if outcome.ended_by is not None:
         raise outcome.ended_by
     return answer.exit_code
 
 
-def _compare_files(first: str, second: str, **_: Any) -> int:
+def _compare_files(first: str, second: str, **given: Any) -> int:
     """Two kernels side by side, by the evidence of each."""
     from tokitai_cli.audit.side_by_side import compare_files
-    from tokitai_cli.cli import terminal
 
     answer = compare_files(first, second)
-    terminal.show_answer(answer)
+    show_answer(answer, (), given["json"])
     return answer.exit_code

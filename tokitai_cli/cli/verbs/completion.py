@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tokitai_cli.cli.verbs.json_option import Json, print_json
 from tokitai_cli.core.errors import UsageError, near
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -13,6 +14,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 def completion(
     shell: Annotated[str, typer.Argument(metavar="|".join(_SHELLS), help="Which shell.")],
+    json: Json = False,
 ) -> None:
     """Print a shell script that completes verbs and options.
 
@@ -24,4 +26,8 @@ def completion(
 
     if shell not in _SHELLS:
         raise UsageError(f"{shell}: no such shell", hint=near(shell, _SHELLS))
-    typer.echo(get_completion_script(prog_name="tokitai", complete_var=COMPLETE, shell=shell))
+    script = get_completion_script(prog_name="tokitai", complete_var=COMPLETE, shell=shell)
+    if json:
+        print_json({"shell": shell, "script": script})
+    else:
+        typer.echo(script)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+from tokitai_cli.cli.verbs.json_option import Json
 
 
 def doctor(json: Json = False) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tokitai_cli.cli.verbs.doctor import Json
+from tokitai_cli.cli.verbs.json_option import Json, print_json
 
 
 def explain(
@@ -27,8 +27,6 @@ def explain(
 
     grid = explained(word)
     if json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(grid), indent=1).decode())
+        print_json(grid)
     else:
         terminal.show_answer(Answer(word, fine=True, grids=[grid]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tokitai_cli.cli.verbs.doctor import Json
+from tokitai_cli.cli.verbs.json_option import Json, print_json
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.source.listing import FoundKernel, Unread
@@ -81,10 +81,8 @@ def find(
     kernels = [kernel for _, kernel in settled]
     written = write_drafts([one for one, _ in settled if one.spec], write) if write else []
     if json:
-        import msgspec
-
         listing = {"kernels": kernels, "unread": unread, "written": [str(one) for one in written]}
-        typer.echo(msgspec.json.format(msgspec.json.encode(listing), indent=2).decode())
+        print_json(listing)
     else:
         terminal.show_kernels(kernels, unread, written)
     faults = [*(one.fault for one in kernels), *(one.fault for one in unread)]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tokitai_cli.cli.verbs.doctor import Json
+from tokitai_cli.cli.verbs.json_option import Json, print_json
 
 
 def isa(
@@ -51,9 +51,7 @@ def isa(
 
         found = [inspect(path, arch, kernel) for path in built(load_op(what), arch)]
     if json:
-        import msgspec
-
-        typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
+        print_json(found)
     else:
         for one in found:
             terminal.show_machine_code(one)

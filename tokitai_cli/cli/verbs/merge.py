@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,17 +41,24 @@ def _merge(folders: list[str], **given: Any) -> int:
         report_options=report_options_of(given),
         accept=require_sound,
     )
-    show_index(index, files, to_json=front["json"])
+    show_index(index, files, front)
     return index.exit_code
 
 
-def show_index(index: BatchIndex, files: tuple[Path, ...], *, to_json: bool) -> None:
-    """Show what came of a batch; with `to_json` the index goes to stdout and the rest to stderr."""
-    from tokitai_cli import report
+def show_index(index: BatchIndex, files: tuple[Path, ...], front: Mapping[str, Any]) -> None:
+    """Show what came of a batch, as the command line asks; with `json` the index goes to stdout and
+    the rest to stderr.
+    """
+    from tokitai_cli import batch, report
     from tokitai_cli.cli import terminal
 
+    to_json = front["json"]
     if to_json:
         sys.stdout.buffer.writelines(report.render_index(index, "json"))
     terminal.show_batch(index, files, to_stderr=to_json)
+    if front["durations"] is not None:
+        folder = next(file for file in files if file.name == "index.json")
+        times = ((one.id, one.seconds) for one in batch.read_cases(index, folder) if not one.kept)
+        terminal.show_slowest(times, front["durations"], to_stderr=to_json)
     if not to_json:
         terminal.annotate_batch(index)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tokitai_cli.cli.verbs.json_option import Json, print_json
+
 if TYPE_CHECKING:
     from tokitai_cli.adequacy.mutation import Trial
 
@@ -26,6 +28,7 @@ def mutate(
         ),
     ] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress lines.")] = False,
+    json: Json = False,
 ) -> int:
     """Measure which changes of a kernel the spec detects.
 
@@ -47,6 +50,9 @@ def mutate(
             sys.stderr.write(f"[{done}/{total}] {trial.end}: {where}, {trial.change.kind}\n")
 
     found = mutation.mutate(options, jobs or len(os.sched_getaffinity(0)), progress)
-    for line in mutation.summary_lines(found):
-        typer.echo(line)
+    if json:
+        print_json(found)
+    else:
+        for line in mutation.summary_lines(found):
+            typer.echo(line)
     return 6 if found.count(mutation.End.SURVIVED) else 0

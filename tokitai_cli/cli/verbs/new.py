@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from tokitai_cli.cli.verbs.find import Defines, Includes, macros
+from tokitai_cli.cli.verbs.json_option import Json, print_json
 
 
 def new(
@@ -30,6 +31,7 @@ def new(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the files.")] = Path(),
     include: Includes = None,
     define: Defines = None,
+    json: Json = False,
 ) -> int:
     """Draft a spec for your own kernel.
 
@@ -45,14 +47,19 @@ def new(
 
     folders = [Path(os.path.abspath(one)) for one in include or ()]  # noqa: PTH100 - links stay
     draft, files, line = written(source, out, kernel, like, folders, macros(define))
+    text = draft.spec + draft.formula
+    guesses, gaps = text.count(GUESS), text.count(GAP)
+    at = out / "spec.yaml" if out.parts else "./spec.yaml"
+    following = f"tokitai verify {at} {draft.device}"
+    if json:
+        told = {"files": files, "readme": line, "guesses": guesses, "gaps": gaps, "next": following}
+        print_json(told)
+        return 0
     for file in files:
         typer.echo(f"wrote {file}")
     if line:
         typer.echo(f"for {out / 'README.md'}, which was there: {line}")
-    text = draft.spec + draft.formula
-    guesses = text.count(GUESS)
     typer.echo(f"{guesses} guess{'es' * (guesses != 1)} to check ({GUESS} ...)")
-    typer.echo(f"{plural(text.count(GAP), 'gap')} to fill in ({GAP} ...)")
-    at = out / "spec.yaml"
-    typer.echo(f"next: tokitai verify {at if out.parts else './spec.yaml'} {draft.device}")
+    typer.echo(f"{plural(gaps, 'gap')} to fill in ({GAP} ...)")
+    typer.echo(f"next: {following}")
     return 0

@@ -43,7 +43,8 @@ def _report(files: list[str], **given: Any) -> None:
     from tokitai_cli.run.run_options import checked, report_options_of
 
     given = checked("report", given)
-    kinds, report_options, path = given["format"], report_options_of(given), Path(files[0])
+    kinds = ("json",) if given["json"] else given["format"]
+    report_options, path = report_options_of(given), Path(files[0])
     several = len(files) > 1
     of_batch = not several and (path.is_dir() or batch.is_index(path))
     of = JOINED_FORMATS if several else INDEX_FORMATS if of_batch else EVIDENCE_FORMATS

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tokitai_cli.cli import typer_options
+from tokitai_cli.cli.verbs.json_option import print_json
 from tokitai_cli.cli.verbs.verify import run_op
 
 if TYPE_CHECKING:
@@ -53,8 +54,6 @@ def _source(word: str) -> tuple[Path, str] | None:
 
 def _sources(path: Path, kernel: str, given: Mapping[str, Any]) -> int:
     """Draft the kernels of a source or folder, and watch each at the host's sizes."""
-    import msgspec
-
     from tokitai_cli.cli import terminal
     from tokitai_cli.core.errors import UsageError
     from tokitai_cli.core.model.device import SANITIZED
@@ -75,7 +74,7 @@ def _sources(path: Path, kernel: str, given: Mapping[str, Any]) -> int:
         if not front["quiet"]:
             sys.stderr.write(f"{one.place} {one.kernel}: {one.outcome}\n")
     if front["json"]:
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(kernels)).decode() + "\n")
+        print_json(kernels)
     else:
         terminal.show_watched(kernels)
     return worst(one.verdict for one in kernels).exit_code

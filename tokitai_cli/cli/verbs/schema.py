@@ -9,6 +9,9 @@ import typer
 
 def schema(
     what: Annotated[str, typer.Argument(metavar="spec|evidence|index", help="Which schema.")],
+    json: Annotated[
+        bool, typer.Option("--json", help="The schema is JSON without it too.")
+    ] = False,
 ) -> None:
     """Print the JSON Schema of a file format.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tokitai_cli.cli.verbs.doctor import Json
+from tokitai_cli.cli.verbs.json_option import Json, print_json
 
 
 def list_ops(json: Json = False) -> None:
@@ -33,6 +33,7 @@ def show(
             help="Count the changes of each formula that the checks reject; runs no kernel.",
         ),
     ] = False,
+    json: Json = False,
 ) -> None:
     """Show what a spec requires of its kernels.
 
@@ -44,8 +45,12 @@ def show(
     from tokitai_cli.run.specs import load_op
 
     loaded = load_op(op)
-    terminal.show_spec(loaded)
     if score:
         from tokitai_cli.adequacy.advice import score as score_of
-
+    if json:
+        told = {"path": loaded.path.name, "sha256": loaded.digest, "spec": loaded.spec}
+        print_json(told | {"scores": list(score_of(loaded))} if score else told)
+        return
+    terminal.show_spec(loaded)
+    if score:
         terminal.show_scores(score_of(loaded))

@@ -63,6 +63,8 @@ def run_op(
         sys.stdout.write(evidence.to_json(outcome.evidence))
     spec = called(resolved.loaded)
     terminal.show_summary(outcome.evidence, outcome.files, called=spec, to_stderr=front["json"])
+    times = terminal.case_seconds(outcome.evidence)
+    terminal.show_slowest(times, front["durations"], to_stderr=front["json"])
     if not front["json"]:
         terminal.annotate_run(outcome.evidence, spec)
     if outcome.ended_by is not None:
@@ -87,6 +89,8 @@ def _run_all(op: str | LoadedSpec, **given: Any) -> int:
     with terminal.Progress(quiet=front["quiet"], many=True) as progress:
         outcomes = verify_all(progress, **given)
     terminal.show_index([(outcome.evidence, outcome.files) for outcome in outcomes])
+    times = (one for outcome in outcomes for one in terminal.case_seconds(outcome.evidence))
+    terminal.show_slowest(times, front["durations"])
     if outcomes[-1].ended_by is not None:
         raise outcomes[-1].ended_by
     return worst(outcome.evidence.verdict for outcome in outcomes).exit_code

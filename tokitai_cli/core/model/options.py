@@ -65,6 +65,8 @@ class Option(msgspec.Struct, frozen=True, kw_only=True):
     stated: bool = False
     #: Only the command line itself knows it.
     front: bool = False
+    #: Whether a project's file can say it: not what chooses cases, or is of one call.
+    in_file: bool = True
 
     @property
     def flag(self) -> str:
@@ -110,6 +112,7 @@ TABLE: tuple[Option, ...] = (
         "All built-in ops; the quick suite unless --suite is given.",
         verbs=("verify",),
         front=True,
+        in_file=False,
     ),
     _text(
         "device",
@@ -119,21 +122,22 @@ TABLE: tuple[Option, ...] = (
         stated=True,
         verbs=_ANY,
     ),
-    _names("variant", "Only this variant; may be repeated.", verbs=_PLANNED),
-    _names("profile", "Only this input profile; may be repeated.", verbs=_PLANNED),
+    _names("variant", "Only this variant; may be repeated.", verbs=_PLANNED, in_file=False),
+    _names("profile", "Only this input profile; may be repeated.", verbs=_PLANNED, in_file=False),
     _text("suite", "Shapes of this suite of the spec.", verbs=(*_SINGLE_RUN, _SIDES)),
     _names(
         "suite",
         "Only this suite of each spec; may be repeated. Default: quick.",
         verbs=("batch",),
     ),
-    _names("op", "Only this op; may be repeated.", verbs=("batch",)),
+    _names("op", "Only this op; may be repeated.", verbs=("batch",), in_file=False),
     _text(
         "keyword",
         'Only cases whose id matches, such as "grad-a and not special".',
         metavar="EXPRESSION",
         short="-k",
         verbs=("batch",),
+        in_file=False,
     ),
     _number(
         "jobs",
@@ -228,9 +232,14 @@ TABLE: tuple[Option, ...] = (
         "Run only part I of N; `tokitai merge` joins the parts.",
         metavar="I/N",
         verbs=("batch",),
+        in_file=False,
     ),
     _flag(
-        "dry_run", "List the ids of the cases, but do not run them.", verbs=("batch",), front=True
+        "dry_run",
+        "List the ids of the cases, but do not run them.",
+        verbs=("batch",),
+        front=True,
+        in_file=False,
     ),
     _flag("resume", "Keep results in --out that are still valid.", verbs=("batch",)),
     _flag("fail_fast", "Stop after the first failure.", verbs=("batch",)),
@@ -277,7 +286,7 @@ TABLE: tuple[Option, ...] = (
         metavar="PATH",
         verbs=("report",),
     ),
-    _text("name", "Base name of the files; default: the op's name.", verbs=_AGAIN),
+    _text("name", "Base name of the files; default: the op's name.", verbs=_AGAIN, in_file=False),
     _names(
         "format",
         "Report formats: {formats}; a list, or repeated.",
@@ -291,17 +300,40 @@ TABLE: tuple[Option, ...] = (
         verbs=_REPORTED,
     ),
     _flag("plots", "Add figures to html reports (needs the extra `plots`).", verbs=_REPORTED),
-    _flag("json", "Print the evidence JSON on stdout.", verbs=_SINGLE_RUN, front=True),
-    _flag("json", "Print the index as JSON on stdout.", verbs=("batch", "merge"), front=True),
+    _number(
+        "durations",
+        "Show the N slowest cases at the end.",
+        verbs=(*_CASES, "merge"),
+        least=1,
+        front=True,
+    ),
+    _flag(
+        "json", "Print the evidence JSON on stdout.", verbs=_SINGLE_RUN, front=True, in_file=False
+    ),
+    _flag(
+        "json",
+        "Print the index as JSON on stdout.",
+        verbs=("batch", "merge"),
+        front=True,
+        in_file=False,
+    ),
+    _flag("json", "Print JSON on stdout.", verbs=("reproduce", _SIDES), front=True, in_file=False),
+    _flag(
+        "json",
+        "Print the evidence or index as JSON, as --format json does.",
+        verbs=("report",),
+        in_file=False,
+    ),
     _flag(
         "run_authors_code",
         "Run the spec, kernel and oracle in the file, with your permissions.",
         verbs=("reproduce",),
         front=True,
+        in_file=False,
     ),
     _flag("save_arrays", "Save inputs, outputs and references of failing cases.", verbs=_ANY),
     _flag("save_all_arrays", "Save those of every case, for `recheck`.", verbs=_ANY),
-    _flag("quiet", "No progress lines.", short="-q", front=True, verbs=_ANY),
+    _flag("quiet", "No progress lines.", short="-q", front=True, verbs=(*_ANY, "merge")),
 )
 
 

@@ -17,6 +17,8 @@ from tokitai_cli.core.dtypes import DTypeName
 from tokitai_cli.core.model.metrics import MetricName
 
 SPEC_SCHEMA = "tokitai/spec/v1"
+# File beside a draft that holds its JSON Schema, for editors.
+SCHEMA_FILE = f"{SPEC_SCHEMA.replace('/', '-')}.schema.json"
 
 Identifier = Annotated[str, Meta(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")]
 Variable = Annotated[

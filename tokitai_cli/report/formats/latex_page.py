@@ -185,7 +185,7 @@ def table(*heads: str, caller: Callable[[], object]) -> Raw:
 
 
 def _widths(heads: Sequence[columns.Head], rows: Sequence[Sequence[str]]) -> list[float]:
-    """Widths of columns in parts of a line: by their longest cells, but none is below its longest word."""
+    """Widths of columns in parts of a line: by their longest cells, none below its longest word."""
     texts = [at for at, head in enumerate(heads) if not head.number]
     room = 1 - _GAP * (len(heads) - 1) - _NUMBER_SHARE * (len(heads) - len(texts))
     least = {at: _longest_word(at, heads[at].name, rows) / _LINE_LETTERS for at in texts}
