@@ -1,6 +1,7 @@
 """Finished evidence as files for people and programs."""
 
 from tokitai_cli.report.format import ReportOptions
+from tokitai_cli.report.kernel_places import kernel_place
 from tokitai_cli.report.render import (
     EVIDENCE_FORMATS,
     INDEX_FILES,
@@ -25,6 +26,7 @@ __all__ = [
     "check_format",
     "check_report_options",
     "file_name",
+    "kernel_place",
     "render",
     "render_index",
     "statement",

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from tokitai_cli import report
 from tokitai_cli.core.model.batch_record import Cell, Done, Failure, IndexCase
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.verdict import Stage, Verdict, worst
-from tokitai_cli.core.model.wording import number, shape_text
+from tokitai_cli.core.model.wording import Placed, number, shape_text
 from tokitai_cli.evidence import encoding, queries
 
 LOG_LINES = 15
@@ -166,7 +167,9 @@ def _cell(
 
 def failure(evidence: Evidence, row: IndexCase, case: CaseRecord) -> Failure:
     """What a reader needs of a case that failed."""
-    return Failure(case=row, element=worst_element(case), log=log_tail(evidence, case))
+    place = report.kernel_place(evidence, case) or Placed("")
+    told = worst_element(case), log_tail(evidence, case)
+    return Failure(case=row, element=told[0], log=told[1], kernel=place.file, line=place.line)
 
 
 def worst_element(case: CaseRecord) -> str:

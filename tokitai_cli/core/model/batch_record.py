@@ -250,12 +250,15 @@ class IndexCase(Record, frozen=True, kw_only=True):
 class Failure(Record, frozen=True, kw_only=True):
     """A case that needs a look. log is the end of what kernel, oracle or compiler printed.
 
-    element: worst element in words, empty where none was compared.
+    element: worst element in words, empty where none was compared. kernel: its file from the spec's
+    folder, and the line there that matters, 0 where it is not known.
     """
 
     case: IndexCase
     element: str
     log: str
+    kernel: str = ""
+    line: int = 0
 
 
 class Cell(Record, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import json
 import posixpath
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import msgspec
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.model.wording import from_folder, placed, plural, visible_block
 from tokitai_cli.report import causes
+from tokitai_cli.report.kernel_places import beside, kernel_place
 from tokitai_cli.report.outcomes import kind_of
 from tokitai_cli.report.raw import Raw
 
@@ -159,25 +159,14 @@ def _result(evidence: Evidence, case: CaseRecord) -> dict[str, Any]:
 
 
 def _place(evidence: Evidence, case: CaseRecord) -> tuple[str, int]:
-    """Path of the kernel's file, and the line of a finding in it, else that it is defined on, else 0."""
+    """Path of the kernel's file and the line in it, or where its build failed."""
     from urllib.parse import quote  # for this format alone
 
-    kernel = evidence.contract.variants.get(case.variant) if evidence.contract else None
-    if kernel is None or evidence.contract is None:
+    place = kernel_place(evidence, case)
+    if place is None or evidence.contract is None:
         return "", 0
-    folder = posixpath.dirname(evidence.contract.path)
-    path = posixpath.normpath(posixpath.join(folder, kernel.source)).lstrip("./")
-    for one in case.findings:
-        for place in one.location.split(", "):
-            file, _, line = place.rpartition(":")
-            if posixpath.basename(file) == posixpath.basename(path) and line.isdigit():
-                return quote(path), int(line)
+    place = beside(evidence.contract.path, place)
     told, _ = placed(from_folder(case.reason, evidence.contract.path))
     if case.verdict is Verdict.BUILD_FAILED and told is not None and told.line:
-        return quote(posixpath.normpath(told.file).lstrip("./")), told.line
-    source = evidence.sources.get(kernel.source_sha256)
-    text = source.text if source is not None and source.text else ""
-    for name in kernel.kernels:
-        if match := re.search(rf"\b{re.escape(name.partition('<')[0])}\s*\(", text):
-            return quote(path), text.count("\n", 0, match.start()) + 1
-    return quote(path), 0
+        place = told
+    return quote(posixpath.normpath(place.file)), place.line
