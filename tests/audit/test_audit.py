@@ -225,6 +225,36 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         lambda tree: tree["cases"][0].update(deterministic=False),
         "the spec says otherwise of deterministic",
     ),
+    "settings": (lambda tree: tree["settings"].update(repeat=9), "settings have repeat 9, and"),
+    "strict": (lambda tree: tree["settings"].update(strict=True), "settings have strict True, and"),
+    "left-out": (
+        lambda tree: tree["left_out"].append(
+            {"variant": "main", "shape": tree["cases"][0]["shape"], "requirement": "m > 999"}
+        ),
+        "which the spec takes",
+    ),
+    "range": (
+        lambda tree: tree["cases"][0]["inputs"][0].update(smallest=9.0, largest=1.0),
+        "is above its largest",
+    ),
+    "agreement": (
+        lambda tree: tree["agreement"].append(
+            {
+                "op": "dropped-term",
+                "variant": "main",
+                "output": "grad_a",
+                "devices": ["cpu", "gfx"],
+                "unit": "ulp",
+                "cases": 1,
+                "equal_cases": 1,
+                "elements": 9,
+                "differing": 0,
+                "largest": 0,
+                "where": "",
+            }
+        ),
+        "on which not all of its cases ran",
+    ),
     "known-bug": (
         lambda tree: tree["cases"][0].update(known_bug="everybody knows"),
         "the spec has no such known bug",
@@ -236,6 +266,39 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
 def test_a_change_that_does_not_fit_is_told(real: Path, tmp_path: Path, name: str) -> None:
     change, words = CHANGES[name]
     assert words in faults(changed(real, tmp_path, change))
+
+
+WORDS: dict[str, tuple[Callable[[Tree], None], str]] = {
+    "reason": (lambda tree: tree.update(reason="all is well"), "do not give its reason"),
+    "sentence": (lambda tree: tree["statements"].pop(0), "a sentence is missing"),
+    "other-sentence": (
+        lambda tree: tree["statements"][0].update(text="It is right on every GPU."),
+        "its records do not support the sentence",
+    ),
+    "claim": (
+        lambda tree: tree["claims"][0].update(reason="proved"),
+        "has different words in this version",
+    ),
+    "non-claim": (
+        lambda tree: tree.update(
+            non_claims=[one for one in tree["non_claims"] if "shapes of" not in one["text"]]
+        ),
+        "a non-claim is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_words_that_the_records_do_not_give_are_faults_of_the_same_tool(
+    real: Path, tmp_path: Path, name: str
+) -> None:
+    """Another version may have said it otherwise; this one did not."""
+    change, words = WORDS[name]
+    found = stage.read(changed(real, tmp_path, change))
+    for same in (True, False):
+        told = [one for one in consistency.remarks(found, same=same) if words in one.text]
+        assert [one.fault for one in told] == [same] * len(told)
+        assert told
 
 
 def test_only_running_it_again_tells_of_a_whole_forgery(real: Path, tmp_path: Path) -> None:

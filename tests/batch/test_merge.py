@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from tests import batch_samples as batches
 from tests import evidence_samples as samples
 from tests.batch_samples import Sample
 from tokitai_cli import evidence
-from tokitai_cli.batch.index import summarise
+from tokitai_cli.batch.index import render_folder, summarise
 from tokitai_cli.batch.index.index_files import read_cases
 from tokitai_cli.batch.joining import merge
 from tokitai_cli.batch.store.database import Store
@@ -74,6 +75,14 @@ def folders(tmp_path: Path, change: Callable[[Half], None] | None = None) -> lis
     if change is not None:
         change(second)
     return [write(tmp_path, first, "s1"), write(tmp_path, second, "s2")]
+
+
+def test_a_shard_lists_no_spec_whose_cases_are_all_in_others(tmp_path: Path) -> None:
+    one = half(1)
+    (entry,) = one.begun.specs
+    one.change(specs=[entry, msgspec.structs.replace(entry, name="elsewhere")])
+    told = json.loads(render_folder(write(tmp_path, one, "s1"), "json"))
+    assert [spec["name"] for spec in told["specs"]] == [entry.name]
 
 
 def test_shards_become_one_batch(tmp_path: Path) -> None:

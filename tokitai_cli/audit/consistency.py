@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 import msgspec
 
 from tokitai_cli import evidence, spec
-from tokitai_cli.audit import counted, measured, origin, planned
+from tokitai_cli.audit import counted, measured, origin, planned, run_record
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.model.audit_answer import Remark
@@ -23,12 +23,13 @@ from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GroupRecord, S
 from tokitai_cli.core.model.guesses import GUESS
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.options import flag
-from tokitai_cli.core.model.verdict import Verdict, worst
+from tokitai_cli.core.model.verdict import Stage, Verdict, worst
 from tokitai_cli.core.model.wording import shape_text
 from tokitai_cli.evidence import encoding, queries
 from tokitai_cli.evidence.spec_record import contract, unconfirmed
 from tokitai_cli.evidence.statements import statements
 from tokitai_cli.run.evidence_builder import shipped_code
+from tokitai_cli.run.untried import untried
 
 # How a run may end beside its cases.
 _ENDS = {
@@ -61,6 +62,7 @@ def remarks(evidence: Evidence, *, same: bool) -> list[Remark]:
     lacking = measured.lacking(queries.cases(evidence))
     told += [Remark(f"{case.key}: {text}", fault=True) for case, text in lacking]
     told += _verdicts(evidence)
+    told += run_record.remarks(evidence, same=same)
     told += origin.remarks(evidence, same=same)
     told += _said(evidence, same=same)
     told += _spec(evidence, same=same)
@@ -114,6 +116,8 @@ def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
     """Faults of one case by itself."""
     if case.verdict is Verdict.VERIFIED and (why := evidence.unsupported(case, found.builds)):
         yield f"it says verified, but {why}"
+    if case.verdict is Verdict.VERIFIED and case.stage is not Stage.COMPARE:
+        yield f"it says verified at the stage {case.stage}"
     if case.verdict is Verdict.REFUTED and not _refuting(case):
         yield "it says refuted, and nothing in its record failed"
     if case.verdict is Verdict.INCONCLUSIVE and _refuting(case) and not case.guesses:
@@ -137,6 +141,8 @@ def _watched(case: CaseRecord) -> Iterator[str]:
         yield "it says that nothing refutes it, and it has a finding"
     if not errors and case.verdict is Verdict.REFUTED:
         yield "it says refuted, and has no finding"
+    if case.outputs or case.mutants or case.properties:
+        yield "it has results, although the outputs of a watched case are not compared"
     if fault := _rerun(case.rerun, case):
         yield fault
 
@@ -233,9 +239,13 @@ def _group_words(group: GroupRecord) -> str:
 
 
 def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
-    """Sentences, claims and non-claims that are not those of its records."""
+    """Sentences that are not those of its records, and what it claims."""
     tree = encoding.plain(found)
     backed = {(one.text, one.field) for one in statements(found)}
+    if lacking := sorted(backed - {(one.text, one.field) for one in found.statements}):
+        more = f", and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+        yield Remark(f"a sentence is missing: {lacking[0][0]}{more}", fault=same)
+    yield from _claimed(found, same=same)
     for one in found.statements:
         try:
             evidence.at_pointer(tree, one.field)
@@ -246,6 +256,10 @@ def _said(found: Evidence, *, same: bool) -> Iterator[Remark]:
             continue
         if (one.text, one.field) not in backed:
             yield Remark(f"its records do not support the sentence: {one.text}", fault=same)
+
+
+def _claimed(found: Evidence, *, same: bool) -> Iterator[Remark]:
+    """Claims and non-claims that are not those of its records."""
     gates = {one.name: one for one in evidence.gates(found)}
     for gate in found.claims:
         mine = gates.get(gate.name)
@@ -278,6 +292,7 @@ def _spec(evidence: Evidence, *, same: bool) -> Iterator[Remark]:
         yield from _not_covered(evidence, loaded, same=same)
         if len(evidence.specs) == 1 and evidence.verdict not in _CUT:
             yield from planned.remarks(evidence, loaded)
+            yield from planned.watched(evidence, loaded)
         if evidence.contract is not None and cases:
             theirs = evidence.contract
             shipped = shipped_code(loaded.spec)
@@ -318,7 +333,9 @@ def _not_covered(evidence: Evidence, loaded: LoadedSpec, *, same: bool) -> Itera
     for text in dict.fromkeys(texts):
         if text not in told:
             yield Remark(f"a non-claim of spec or device is missing: {text}", fault=True)
-    for text in (unconfirmed(one).text for one in loaded.guesses):
+    theirs = [case for case in evidence.cases if case.variant in variants]
+    said = [unconfirmed(one).text for one in loaded.guesses]
+    for text in (*said, *(one.text for one in untried(loaded.spec, theirs))):
         if text not in told:
             yield Remark(f"a non-claim of the spec is missing: {text}", fault=same)
 

@@ -16,6 +16,9 @@ def faults(case: CaseRecord) -> Iterator[str]:
     """Contradictions in counts of elements, in places of elements, and in what repetitions gave."""
     for output in case.outputs:
         yield from (f"output {output.name}: {text}" for text in _output(output))
+    for one in case.inputs:
+        if float(one.smallest) > float(one.largest):
+            yield f"the smallest element of {one.name} is above its largest"
     if case.repeats is not None:
         yield from _repeats(case, case.repeats)
 

@@ -13,7 +13,8 @@ from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.device import WARP_SIZES
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
 from tokitai_cli.core.model.options import Kind, flag, options_of
-from tokitai_cli.core.model.wording import plural
+from tokitai_cli.core.model.wording import plural, shape_text
+from tokitai_cli.evidence.queries import FINE
 from tokitai_cli.run.case_record import launch_records
 from tokitai_cli.spec import plan
 
@@ -38,10 +39,15 @@ def remarks(evidence: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
         yield Remark("whether it contains every selected case cannot be checked")
         return
     try:
-        planned = {case.id: case for case in plan.plan(loaded, selection).cases}
+        whole = plan.plan(loaded, selection)
     except (TokitaiError, ValueError, ArithmeticError) as error:
         yield Remark(f"its cases cannot be derived from the spec: {error}", fault=True)
         return
+    planned = {case.id: case for case in whole.cases}
+    for one in evidence.left_out:
+        if one not in whole.left_out:
+            text = f"it leaves out {one.variant} at {shape_text(one.shape)}, which the spec takes"
+            yield Remark(text, fault=True)
     for device in dict.fromkeys(case.device for case in evidence.cases):
         there = {case.id for case in evidence.cases if case.device == device}
         for what, ids in (
@@ -56,20 +62,38 @@ def remarks(evidence: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
             yield Remark(f"{record.key}: {what} different from those of the spec", fault=True)
 
 
+def watched(evidence: Evidence, loaded: LoadedSpec) -> Iterator[Remark]:
+    """Cases that were watched beside the others, at shapes of their own, and launch otherwise."""
+    for record in evidence.watched:
+        place = (record.variant, record.shape, record.profile, record.seed)
+        try:
+            launched = _launched(record, plan.case_of(loaded, *place, empty=True))
+        except (TokitaiError, LookupError, ValueError, ArithmeticError):
+            yield Remark(f"{record.key}, watched: the spec has no such case", fault=True)
+            continue
+        if not launched and (record.launches or record.verdict in FINE):
+            text = "its launches are different from those of the spec"
+            yield Remark(f"{record.key}, watched: {text}", fault=True)
+
+
 def _unlike(record: CaseRecord, case: Case) -> Iterator[str]:
     """What of a case has other sizes than the spec's text gives it, on warps of no size."""
-    by_lanes = (plan.at_warp_size(case, lanes).launches for lanes in WARP_SIZES)
-    try:
-        launched = any(record.launches == launch_records(plans) for plans in by_lanes)
-    except TokitaiError:  # the spec takes no warps of that size
-        launched = False
-    if not launched:
+    if not _launched(record, case):
         yield "its launches are"
     sizes = {one.name: (one.dtype, list(one.shape)) for one in case.buffers}
     arrays = [(one.name, one.dtype, one.shape) for one in record.inputs]
     for name, dtype, shape in arrays + [(one.name, one.dtype, one.shape) for one in record.outputs]:
         if sizes.get(name) != (dtype, shape):
             yield f"dtype and shape of {name} are"
+
+
+def _launched(record: CaseRecord, case: Case) -> bool:
+    """Whether the launches are those of the spec's text, on warps of some size."""
+    by_lanes = (plan.at_warp_size(case, lanes).launches for lanes in WARP_SIZES)
+    try:
+        return any(record.launches == launch_records(plans) for plans in by_lanes)
+    except TokitaiError:  # the spec takes no warps of that size
+        return False
 
 
 def _selection(words: Sequence[str], loaded: LoadedSpec) -> plan.Selection | None:

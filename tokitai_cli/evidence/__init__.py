@@ -1,6 +1,13 @@
 """Evidence: assembled from what the stages recorded, written and read as strict JSON."""
 
-from tokitai_cli.evidence.assembly import Outcome, Parts, assemble, counted, unsupported
+from tokitai_cli.evidence.assembly import (
+    Outcome,
+    Parts,
+    assemble,
+    counted,
+    unsupported,
+    verified_reason,
+)
 from tokitai_cli.evidence.claims import gates, gates_by_device, supported_by_all
 from tokitai_cli.evidence.encoding import canonical, digest, to_json
 from tokitai_cli.evidence.files import read, read_record, write, write_file
@@ -40,6 +47,7 @@ __all__ = [
     "to_json",
     "tool_record",
     "unsupported",
+    "verified_reason",
     "write",
     "write_file",
 ]

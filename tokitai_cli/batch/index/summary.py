@@ -197,7 +197,9 @@ class _Summary:
             rerun=begun.rerun,
             shard=begun.shard,
             shards=begun.shards,
-            specs=[self._spec_summary(one) for one in self._specs.values()],
+            specs=[
+                self._spec_summary(one) for one in self._specs.values() if not self._elsewhere(one)
+            ],
             devices=self._joined_devices(),
             builds=self._builds,
             hosts=sorted(self._hosts),
@@ -215,6 +217,11 @@ class _Summary:
             finished="" if ended is None else ended.finished,
             seconds=0.0 if ended is None else ended.seconds,
         )
+
+    def _elsewhere(self, one: _Spec) -> bool:
+        """Whether all cases of the spec are those of other shards: nothing is missing here."""
+        mine = bool(one.verdicts) or not one.entry.cases
+        return bool(self._begun.shard) and self._end.whole and not mine
 
     def _spec_summary(self, one: _Spec) -> SpecSummary:
         verdicts = one.verdicts
