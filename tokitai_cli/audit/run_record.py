@@ -13,56 +13,54 @@ from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence import queries
 
 
-def remarks(found: Evidence, *, same: bool) -> Iterator[Remark]:
+def remarks(run: Evidence, *, same: bool) -> Iterator[Remark]:
     """Settings, stage, reason and comparisons of devices that the rest does not bear out."""
-    for text in _settings(found):
+    for text in _settings(run):
         yield Remark(text, fault=True)
-    if found.verdict is Verdict.VERIFIED and found.stage is not Stage.COMPARE:
-        yield Remark(f"it says verified at the stage {found.stage}", fault=True)
-    if found.reason not in _reasons(found):
-        yield Remark(f"its cases do not give its reason: {found.reason}", fault=same)
-    used = {case.device for case in found.cases}
-    for one in (*found.agreement, *found.volatile.agreement):
+    if run.verdict is Verdict.VERIFIED and run.stage is not Stage.COMPARE:
+        yield Remark(f"it says verified at the stage {run.stage}", fault=True)
+    if run.reason not in _reasons(run):
+        yield Remark(f"its cases do not give its reason: {run.reason}", fault=same)
+    used = {case.device for case in run.cases}
+    for one in (*run.agreement, *run.volatile.agreement):
         if not used.issuperset(one.devices):
             text = f"it compares {' and '.join(one.devices)}, on which not all of its cases ran"
             yield Remark(text, fault=True)
 
 
-def _settings(found: Evidence) -> Iterator[str]:
+def _settings(run: Evidence) -> Iterator[str]:
     """Settings that are others than the command that repeats the run has."""
-    words = words_of(found.rerun)
-    if found.settings is None or len(words) < 2:
+    words = words_of(run.rerun)
+    if run.settings is None or len(words) < 2:
         return
     given = _given(words, options_of(words[1]).values())
     for name in ("repeat", "warmup", "sanitize", "strict"):
         if name not in options_of(words[1]):
             continue
         default = options_of(words[1])[name].default_of(words[1])
-        told, asked = getattr(found.settings, name), given.get(name, default)
+        told, asked = getattr(run.settings, name), given.get(name, default)
         if told != asked and not (name == "sanitize" and words[1] == "sanitize"):
             yield f"its settings have {name} {told}, and the command to repeat it has {asked}"
 
 
 def _given(words: Sequence[str], options: Iterable[Option]) -> dict[str, object]:
     """Numbers and flags of a command line, by the names of their options."""
-    found: dict[str, object] = {}
+    given: dict[str, object] = {}
     for option in options:
         for at, word in enumerate(words):
             if word != option.flag:
                 continue
             if option.kind is Kind.FLAG:
-                found[option.name] = True
+                given[option.name] = True
             elif option.kind is Kind.NUMBER and at + 1 < len(words) and words[at + 1].isdigit():
-                found[option.name] = int(words[at + 1])
-    return found
+                given[option.name] = int(words[at + 1])
+    return given
 
 
-def _reasons(found: Evidence) -> set[str]:
+def _reasons(run: Evidence) -> set[str]:
     """What the reason may be: of the cases that have the run's verdict, or its own where it ended."""
-    if found.verdict is Verdict.VERIFIED:
-        return {evidence.verified_reason(found.cases)}
-    told = {queries.headline(case) for case in found.cases if case.reads is found.verdict}
-    told |= {
-        queries.watch_headline(case) for case in found.watched if case.verdict is found.verdict
-    }
-    return told if told else {found.reason}
+    if run.verdict is Verdict.VERIFIED:
+        return {evidence.verified_reason(run.cases)}
+    told = {queries.headline(case) for case in run.cases if case.reads is run.verdict}
+    told |= {queries.watch_headline(case) for case in run.watched if case.verdict is run.verdict}
+    return told if told else {run.reason}
