@@ -19,7 +19,7 @@ from tokitai_cli.judge import judge
 from tokitai_cli.judge.judgement import Judgement
 from tokitai_cli.oracles import references
 from tokitai_cli.oracles.builtin import again, with_refined
-from tokitai_cli.oracles.formula import Precision
+from tokitai_cli.oracles.formula import Precision, stored
 from tokitai_cli.oracles.formula.forms import FORMS
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.variants.answer import answer
@@ -121,6 +121,30 @@ def test_a_form_that_cancels_is_told_with_its_place_and_a_wrong_one_is_not() -> 
     assert "one rounding of numbers near 1.44: compute it as the formula does" in reason
     off = {"re": (p * u - q * v) * F(1.0001), "im": three["im"]}
     assert "cancel" not in judged(complex_product, inputs, off).reason
+
+
+def test_sums_in_float32_where_the_formula_keeps_float64_are_told_as_more_roundings() -> None:
+    x = np.random.default_rng(5).standard_normal((200, 333)).astype(F)
+
+    def formula(x: Any) -> Any:
+        return stored(np.sqrt((stored(x, "float64") ** 2).sum(axis=-1)))
+
+    got = np.sqrt(np.add.accumulate(x * x, axis=-1, dtype=F)[:, -1])
+    reason = judged(unary(formula), {"x": x}, {"y": got}).reason
+    assert "some float32 roundings more than the formula has" in reason
+    assert "cancel" not in reason
+
+
+def test_a_chain_of_sums_in_another_order_does_not_cancel() -> None:
+    def chain(x: Any) -> Any:
+        return sum(x[:, i] for i in range(6))
+
+    x = np.random.default_rng(5).standard_normal((3000, 6)).astype(F)
+    got = sum(x[:, i] for i in reversed(range(6)))
+    reason = judged(unary(chain), {"x": x}, {"y": np.asarray(got)}).reason
+    assert "additions in another order" in reason
+    assert "Python's sum()" in reason
+    assert "cancel" not in reason
 
 
 NEAR = (RNG.standard_normal((20, 65)) + 8).astype(F)

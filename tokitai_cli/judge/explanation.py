@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.core.model.expectation import CANCELLING, Expectation, Further
+from tokitai_cli.core.model.expectation import CANCELLING, ROUNDED_MORE, Expectation, Further
 from tokitai_cli.judge.checks.compared import Compared
 from tokitai_cli.judge.checks.numbers import index_of, shown_index, shown_short
 from tokitai_cli.judge.checks.target import Target
@@ -64,7 +64,7 @@ def _words(reference: Target, expectation: Expectation, outputs: Outputs, excess
     if reference.size <= _LARGE:
         kept = _kept(reference, expectation, outputs)
         form = "" if kept else _form(reference, expectation, outputs, excess)
-        form = form or ("" if kept else _cancelling(reference, expectation, outputs, excess))
+        form = form or ("" if kept else _other(reference, expectation, outputs, excess))
     near = "; within 2 ulp of the exact value everywhere" if excess.ulps <= _NEAR else ""
     if kept or form or not near:
         return f"{near}{kept or form}"
@@ -74,11 +74,15 @@ def _words(reference: Target, expectation: Expectation, outputs: Outputs, excess
             "this much (write `stored`), so may one that truncates or is wrong; another form in "
             "float32 is not"
         )
-    enough = math.ceil(excess.roundings) if math.isfinite(excess.roundings) else "..."
     return (
         f"{near}; the formula's own form is tighter: write it as the kernel does, or "
-        f"`loosen({reference.name}, {enough})`"
+        f"`loosen({reference.name}, {_roundings(excess)})`"
     )
+
+
+def _roundings(excess: _Excess) -> str:
+    """How many further roundings would do; of values of 0 none would."""
+    return str(math.ceil(excess.roundings)) if math.isfinite(excess.roundings) else "..."
 
 
 def _kept(reference: Target, expectation: Expectation, outputs: Outputs) -> str:
@@ -108,7 +112,9 @@ def _form(reference: Target, expectation: Expectation, outputs: Outputs, excess:
         return ""
     single = (one for one in forms if _fits(reference, expectation, outputs, Further(forms=(one,))))
     form = next(single, "")
-    if form and (cancelled := _where_cancelled(reference, excess)):
+    cancelled = "" if excess.ulps <= _NEAR else _where_cancelled(reference, excess)
+    more = Further(forms=(ROUNDED_MORE,))
+    if form and cancelled and not _fits(reference, expectation, outputs, more):
         return (
             f"; the kernel fits the formula with another form ({form}), in which terms cancel: "
             + cancelled
@@ -118,14 +124,19 @@ def _form(reference: Target, expectation: Expectation, outputs: Outputs, excess:
     return f"; the kernel fits the formula with another form ({form}): {forms[form]}"
 
 
-def _cancelling(
-    reference: Target, expectation: Expectation, outputs: Outputs, excess: _Excess
-) -> str:
-    """Where the errors are those of a form whose terms cancel, and the formula's do not."""
-    where = _where_cancelled(reference, excess)
-    if not where or excess.share > _MOST_CANCELLED:
+def _other(reference: Target, expectation: Expectation, outputs: Outputs, excess: _Excess) -> str:
+    """Whether the errors are those of some more roundings, or of terms that cancel, and where."""
+    if excess.ulps <= _NEAR or excess.share > _MOST_CANCELLED:
         return ""
-    if not _fits(reference, expectation, outputs, Further(forms=(CANCELLING,))):
+    if _fits(reference, expectation, outputs, Further(forms=(ROUNDED_MORE,))):
+        return (
+            "; the errors are those of some float32 roundings more than the formula has (a sum in "
+            "float32 where it keeps float64, an approximate function): write it as the kernel computes "
+            "it, or "
+            f"`loosen({reference.name}, {_roundings(excess)})`"
+        )
+    where = _where_cancelled(reference, excess)
+    if not where or not _fits(reference, expectation, outputs, Further(forms=(CANCELLING,))):
         return ""
     return (
         "; the errors are those of a form in which terms cancel that the formula does not have: "
@@ -137,7 +148,7 @@ def _where_cancelled(reference: Target, excess: _Excess) -> str:
     """The element that is off by most, if only numbers much larger than it round by that much."""
     flat, want, error = excess.worst
     terms = error / _U
-    if excess.ulps <= _NEAR or terms < _CANCELLED * abs(want):
+    if terms < _CANCELLED * abs(want):
         return ""
     place = f"{reference.name}{shown_index(index_of(flat, reference.shape))}"
     return (

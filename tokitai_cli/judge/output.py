@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.model.case import BufferPlan, Case, Role, RunResult
 from tokitai_cli.core.model.expectation import Expectation, Replay
-from tokitai_cli.core.model.judged import BoundRecord, MutantRecord, OutputRecord
+from tokitai_cli.core.model.judged import BoundRecord, LeanRecord, MutantRecord, OutputRecord
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.numerics import digests
 from tokitai_cli.judge.checks.compared import Mask
@@ -37,6 +37,7 @@ from tokitai_cli.judge.output_values import (
 from tokitai_cli.judge.random_masks import judged_masks
 from tokitai_cli.judge.roundings import (
     NEAREST_EVEN,
+    OF_ROUNDING,
     is_to_nearest,
     lean_tally,
     leaning_words,
@@ -93,9 +94,8 @@ def judged_by_checks(
         said = words(order, buffer.name, flat(buffer, result.outputs[0][buffer.name]))
         first = msgspec.structs.replace(failures[0], text=failures[0].text + said)
         failures = [first, *failures[1:]]
-    if leans is not None and is_to_nearest(case, buffer.name):
-        said = f"{buffer.name}: {leaning_words(leans)}, and the spec says {NEAREST_EVEN}"
-        failures = [*failures, Failure(STEP_NUMBERS, said, array=buffer.name)]
+    if leans is not None:
+        failures = _with_lean(case, buffer, leans, failures)
     record = msgspec.structs.replace(
         judged.record,
         passed=not failures,
@@ -120,6 +120,22 @@ def judged_by_checks(
         undecided=_open(case, record, standards.checks),
         replayed=None if standards.replayed is None else standards.replayed.size,
     )
+
+
+def _with_lean(
+    case: Case, buffer: BufferPlan, leans: LeanRecord, failures: Sequence[Failure]
+) -> list[Failure]:
+    """Failures that say how errors lean, and that as one where the spec says how to round."""
+    first = [
+        msgspec.structs.replace(one, text=f"{one.text}; {leaning_words(leans)}")
+        for one in failures[:1]
+        if leans.mean <= OF_ROUNDING
+    ]
+    found = [*first, *failures[len(first) :]]
+    if is_to_nearest(case, buffer.name):
+        said = f"{buffer.name}: {leaning_words(leans)}, and the spec says {NEAREST_EVEN}"
+        found.append(Failure(STEP_NUMBERS, said, array=buffer.name))
+    return found
 
 
 def _not_compared(case: Case, buffer: BufferPlan, result: RunResult) -> OutputJudgement | None:

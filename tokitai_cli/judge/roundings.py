@@ -30,6 +30,8 @@ TRUNCATED, HALF_UP, TWO_ULP = "truncated", "half-up", "two-ulp"
 # Different references from which a mean error says something, and the mean error that does: truncation
 # has 0.5 ulp, rounding to nearest 0 +- 0.29 / sqrt(count).
 _LEAST, _LEANS = 1000, 0.25
+# What leans further does so for other reasons than a rounding.
+OF_ROUNDING = 0.75
 # Elements that wrong outputs are tried on.
 _SAMPLE = 1 << 17
 

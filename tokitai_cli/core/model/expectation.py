@@ -63,8 +63,9 @@ class Block(msgspec.Struct, frozen=True):
     counted: float
 
 
-# Of `Further.forms`, beside those that a formula may have: one that cancels what the formula does not.
-CANCELLING = "terms that cancel"
+# Of `Further.forms`, beside those that a formula may have: one that cancels what the formula does not,
+# and one that rounds each operation some times more, in float32 also where the formula keeps float64.
+CANCELLING, ROUNDED_MORE = "terms that cancel", "more roundings"
 
 
 class Further(msgspec.Struct, frozen=True):
@@ -74,7 +75,7 @@ class Further(msgspec.Struct, frozen=True):
     outputs: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
     #: Whether these stand for what the formula returns under their names, where it goes on from there.
     kept: bool = False
-    #: Forms that its operations may have besides their own, by name (`formula.forms`); or CANCELLING.
+    #: Forms that its operations may have besides their own, by name (`formula.forms`); or one of these.
     forms: tuple[str, ...] = ()
     #: Whether the larger of both errors is all that is wanted.
     only_error: bool = False

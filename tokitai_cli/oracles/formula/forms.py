@@ -2,7 +2,8 @@
 
 Under `Precision.forms` the result of an operation is what either of its forms may give: the interval
 that holds both. No verdict hangs on it. No form of `FORMS` cancels what the formula does not, such as
-E[x^2] - E[x]^2 for a variance; what any such form may lose is CANCELLING's.
+E[x^2] - E[x]^2 for a variance; what any such form may lose is CANCELLING's, and what one may lose that
+rounds more often ROUNDED_MORE's.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tokitai_cli.core.model.expectation import CANCELLING
+from tokitai_cli.core.model.expectation import CANCELLING, ROUNDED_MORE
 from tokitai_cli.oracles.formula import arithmetic, unary
 from tokitai_cli.oracles.formula.parts import Parts, elementwise, exactly, largest_flag
 from tokitai_cli.oracles.formula.precision import ROUNDING_SUMS, STEP, U, current
@@ -41,8 +42,10 @@ def either(name: str, operands: Operands, result: Any) -> Any:
     reach = None
     if CANCELLING in current().forms:
         reach = _reach(name, operands, result)
-        off = _lost(result) * reach
-        part = Parts(part.v, part.lo - off, part.hi + off, part.n)
+        part = _widened(part, (4 * U + 3 * current().gamma(_terms_of_sum(result))) * reach)
+    if ROUNDED_MORE in current().forms:
+        terms = _terms_of_sum(result) if current().double or result.double else 0
+        part = _widened(part, (4 + terms) * U * magnitude(result))
     widened = Tracked(part, result.known, result.choices)
     widened.made_of, widened.reach = (name, operands), reach
     return widened
@@ -82,10 +85,8 @@ def _reach_of(a: Tracked) -> Any:
     return magnitude(a) if a.reach is None else a.reach
 
 
-def _lost(result: Tracked) -> float:
-    """Of what an operation adds up, the share that roundings in another form may lose."""
-    terms = _terms_of_sum(result)
-    return 4 * U + 3 * current().gamma(terms) * (terms > 0)
+def _widened(part: Parts, off: Any) -> Parts:
+    return Parts(part.v, part.lo - off, part.hi + off, part.n)
 
 
 def _made(a: Tracked, *names: str) -> Operands:
