@@ -163,6 +163,14 @@ def test_an_open_place_leaves_all_that_it_may_be() -> None:
     assert taken.high[0, 0] == 7.0
 
 
+def test_places_in_rising_order_are_those_of_numbers_without_error() -> None:
+    x = known_input(np.array([[2.0, 1.0, 2.0, 0.5]], np.float32))
+    assert np.argsort(-x, axis=1).tolist() == [[0, 2, 1, 3]]
+    assert (2 * x).argsort().tolist() == [[3, 1, 0, 2]]
+    with pytest.raises(NoRuleError, match="argsort of numbers that rounding may change"):
+        np.argsort(x * np.float32(0.3) + 0.1)
+
+
 def test_integer_division_is_exact_and_of_whole_numbers() -> None:
     whole = known_input(np.array([7.0, -7.0, 8.0], np.float32))
     assert (bounds(whole // 3).reference == [2, -3, 2]).all()

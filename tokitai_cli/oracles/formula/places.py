@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tokitai_cli.oracles.formula.known import NoRuleError
 from tokitai_cli.oracles.formula.parts import Parts, exactly, largest_flag
@@ -50,3 +51,13 @@ def whole(ufunc: np.ufunc) -> Callable[[Tracked, Tracked], Tracked]:
         return Tracked(exactly(ufunc(a.parts.v, b.parts.v)))
 
     return apply
+
+
+def rising(a: Tracked, axis: int) -> NDArray[np.int64]:
+    """Places of numbers without error in rising order, of equal ones the first one first."""
+    if not a.parts.point:
+        raise NoRuleError(
+            "argsort of numbers that rounding may change has no rule: take the largest one by one with "
+            "argmax, which gives all places that may be it"
+        )
+    return np.argsort(a.parts.v, axis=axis, kind="stable")

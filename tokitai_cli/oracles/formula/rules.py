@@ -203,6 +203,7 @@ FUNCTIONS: Mapping[str, Ruled] = {
     "amin": _reduced("min"),
     "argmax": lambda a, axis=None, **_: track(a).argmax(axis),
     "argmin": lambda a, axis=None, **_: track(a).argmin(axis),
+    "argsort": lambda a, axis=-1, **_: track(a).argsort(axis),
     "any": lambda a, axis=None, keepdims=False, **_: a.any(axis, keepdims is True),
     "all": lambda a, axis=None, keepdims=False, **_: a.all(axis, keepdims is True),
     "count_nonzero": lambda a, axis=None, keepdims=False: (track(a) != 0).sum(axis, keepdims),

@@ -211,6 +211,12 @@ class Tracked(Moving):
         negated = Tracked(arithmetic.negative(self.parts))
         return negated.argmax(axis)
 
+    def argsort(self, axis: int = -1, **_: Any) -> NDArray[np.int64]:
+        """Places in rising order."""
+        from tokitai_cli.oracles.formula import places
+
+        return places.rising(self, axis)
+
     def dot(self, factor: Any) -> Tracked:
         """Matrix product."""
         return _through(np.matmul, self, factor)
