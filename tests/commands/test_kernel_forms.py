@@ -1,7 +1,6 @@
 """Right kernels in the forms that people write, and wrong ones, under what `advise` adds to their specs.
 
-When they were first run, 54 of the 60 right ones were verified, two were refuted with the words that
-mend it, three without any, and one was inconclusive at one element; all 60 wrong ones were refuted.
+The figures are in docs/internals/trials.md.
 """
 
 from __future__ import annotations
@@ -55,4 +54,6 @@ def test_right_forms_pass_or_are_told_why_and_no_fault_passes(name: str, tmp_pat
         if kind == "right":
             assert all(said[plain] in case.reason for case in refuted), kernel
         if kind == "cancelling":
-            assert all("in which terms cancel" in case.reason for case in refuted), kernel
+            # Of a few elements none may be so small that its terms cancel more than the formula's.
+            assert any("in which terms cancel" in case.reason for case in refuted), kernel
+            assert all("as the kernel " in case.reason for case in refuted), kernel

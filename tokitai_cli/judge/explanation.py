@@ -74,15 +74,11 @@ def _words(reference: Target, expectation: Expectation, outputs: Outputs, excess
             "this much (write `stored`), so may one that truncates or is wrong; another form in "
             "float32 is not"
         )
+    enough = math.ceil(excess.roundings) if math.isfinite(excess.roundings) else "..."
     return (
         f"{near}; the formula's own form is tighter: write it as the kernel does, or "
-        f"`loosen({reference.name}, {_roundings(excess)})`"
+        f"`loosen({reference.name}, {enough})`"
     )
-
-
-def _roundings(excess: _Excess) -> str:
-    """How many further roundings would do; of values of 0 none would."""
-    return str(math.ceil(excess.roundings)) if math.isfinite(excess.roundings) else "..."
 
 
 def _kept(reference: Target, expectation: Expectation, outputs: Outputs) -> str:
@@ -132,8 +128,7 @@ def _other(reference: Target, expectation: Expectation, outputs: Outputs, excess
         return (
             "; the errors are those of some float32 roundings more than the formula has (a sum in "
             "float32 where it keeps float64, an approximate function): write it as the kernel computes "
-            "it, or "
-            f"`loosen({reference.name}, {_roundings(excess)})`"
+            "it, or `loosen` what it rounds more often"
         )
     where = _where_cancelled(reference, excess)
     if not where or not _fits(reference, expectation, outputs, Further(forms=(CANCELLING,))):
