@@ -93,6 +93,13 @@ def doubled(params, inputs, scalars):  # type: ignore[no-untyped-def]
     return {"y": 2 * inputs["x"]}
 
 
+def attended(params, inputs, scalars):  # type: ignore[no-untyped-def]
+    score = inputs["q"] @ inputs["k"].T * 0.125
+    e = np.exp(score - score.max(axis=-1, keepdims=True))
+    weight = e.astype(np.float16)
+    return {"y": (weight @ inputs["v"]) / e.sum(axis=-1, keepdims=True)}
+
+
 BLOCK = {"BLOCK": 1024}
 NAMES = {"m": 70, "n": 50, "k": 90}
 
@@ -127,6 +134,18 @@ def matrices(kind: str, made: str, tile: tuple[int, int, int], **more: Any) -> d
     }  # fmt: skip
 
 
+ATTENTION = {
+    "signature": {
+        **dict.fromkeys("qkvy", "*fp16"), "n": "i32",
+        **dict.fromkeys(("D", "BM", "BN", "EVERY"), "constexpr"),
+    },
+    "constexprs": {"D": 64, "BM": 64, "BN": 32, "EVERY": True},
+    "sizes": {"n": 90},
+    "shapes": {name: ["n", 64] for name in "qkvy"},
+    "grid": ["ceil_div(n, 64)"],
+    "formula": attended,
+    "accumulate": "float32-truncated",
+}  # fmt: skip
 ROWS = {"rows": 5}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "add": ("add", pointwise({"a": "*fp32", "b": "*fp32", "c": "*fp32"}, added)),
@@ -252,12 +271,14 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
             "metric": "exact",
         },
     ),
+    "attention": ("attention", ATTENTION),
 }  # fmt: skip
 
 # Kernels, and formulas, that are wrong in one way each.
 WRONG: dict[str, dict[str, Any]] = {
     "add": CASES["add"][1] | {"formula": added_twice},
     "add_past": CASES["add"][1],
+    "attention": ATTENTION | {"constexprs": {"D": 64, "BM": 64, "BN": 32, "EVERY": False}},
 }
 
 

@@ -119,3 +119,31 @@ def scaled_by_descriptor(x, y, rows, columns, BM: tl.constexpr, BN: tl.constexpr
     target = tl.make_tensor_descriptor(y, [rows, columns], [columns, 1], [BM, BN])
     row, column = tl.program_id(0) * BM, tl.program_id(1) * BN
     target.store([row, column], source.load([row, column]) * 2)
+
+
+@triton.jit
+def attention(
+    q, k, v, y, n, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, EVERY: tl.constexpr
+):
+    """Of one head, keys in tiles with a running maximum. EVERY: whether sums are scaled with it."""
+    rows, columns = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, D)
+    query = tl.load(q + rows[:, None] * D + columns[None, :], mask=rows[:, None] < n, other=0.0)
+    high = tl.full((BM,), float("-inf"), tl.float32)
+    total = tl.zeros((BM,), tl.float32)
+    sums = tl.zeros((BM, D), tl.float32)
+    for first in range(0, n, BN):
+        at = first + tl.arange(0, BN)
+        there = at[:, None] < n
+        key = tl.load(k + at[:, None] * D + columns[None, :], mask=there, other=0.0)
+        value = tl.load(v + at[:, None] * D + columns[None, :], mask=there, other=0.0)
+        score = tl.dot(query, tl.trans(key)) * (D**-0.5)
+        score = tl.where(at[None, :] < n, score, float("-inf"))
+        higher = tl.maximum(high, tl.max(score, 1))
+        weight, kept = tl.exp(score - higher[:, None]), tl.exp(high - higher)
+        total = total * kept + tl.sum(weight, 1)
+        if EVERY:
+            sums = sums * kept[:, None]
+        sums += tl.dot(weight.to(value.dtype), value)
+        high = higher
+    made = (sums / total[:, None]).to(y.dtype.element_ty)
+    tl.store(y + rows[:, None] * D + columns[None, :], made, mask=rows[:, None] < n)
