@@ -1,4 +1,4 @@
 // Stands for <cuda_pipeline_primitives.h> on the cpu device.
 #pragma once
 
-#include "tokitai_host/libraries/cuda_barrier.hpp"
+#include "tokitai_host/libraries/async_copies.hpp"

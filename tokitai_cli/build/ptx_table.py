@@ -337,6 +337,28 @@ def _plain(known: Mapping[str, str]) -> Callable[[Call], str]:
     return rule
 
 
+def _copied(call: Call) -> str:
+    """cp.async of global to shared memory, and its waits. Raises Unknown for bulk copies."""
+    words = [one for one in call.words if not re.match(r"L2::", one)]
+    number = call.read(0, "unsigned") if words == ["async", "wait_group"] else ""
+    known = {"commit_group": "__pipeline_commit();", "wait_group": f"__pipeline_wait_prior({number});",
+             "wait_all": "__pipeline_commit(); __pipeline_wait_prior(0);"}  # fmt: skip
+    if words[:1] == ["async"] and len(words) == 2 and words[1] in known:
+        return known[words[1]]
+    hinted = [one.partition("::")[0] for one in words[2:]]
+    parts = call.parts[:-1] if "L2::cache_hint" in call.words else call.parts
+    if words[:1] != ["async"] or words[1:2] not in (["ca"], ["cg"]) or hinted != ["shared", "global"]:
+        raise Unknown(call.text)
+    if len(parts) not in {3, 4} or words[2] not in {"shared", "shared::cta"}:
+        raise Unknown(call.text)
+    size = call.read(2, "unsigned")
+    count = size if len(parts) == 3 else call.read(3, "unsigned")
+    if len(parts) == 4 and call.names.get(parts[3], ("", ""))[1] == "bool":
+        count = f"{call.read(3, 'bool')} ? 0u : {size}"  # what is ignored is 0
+    to, source = _place(call, parts[0], "shared"), _place(call, parts[1], "")
+    return f"{PTX}copy_later({to}, {source}, {size}, {count});"
+
+
 def _prefetched(call: Call) -> str:
     return "(void)0;"
 
@@ -402,7 +424,7 @@ _RULES: dict[str, Callable[[Call], str]] = {
     "prmt": _fixed(f"{PTX}permuted", ["unsigned"] * 3, "b32"),
     "bfe": _field, "bfi": _field, "popc": _counted("__popc", "__popcll"),
     "clz": _counted("__clz", "__clzll"), "brev": _counted("__brev", "__brevll"),
-    "setp": _compared, "selp": _chosen, "cvt": _converted, "cvta": _address,
+    "setp": _compared, "selp": _chosen, "cvt": _converted, "cvta": _address, "cp": _copied,
     "ld": _memory, "st": _memory, "ldu": _memory, "prefetch": _prefetched, "prefetchu": _prefetched,
     "ex2": _approximate("exp2"), "lg2": _approximate("log2"), "sin": _approximate("sin"),
     "cos": _approximate("cos"), "tanh": _approximate("tanh"), "rsqrt": _approximate("1 / sqrt"),

@@ -13,7 +13,7 @@ from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
 from tokitai_cli.cpp.body.symbolic_values import Access, Facts, Stepped
 from tokitai_cli.cpp.shapes import is_moving
-from tokitai_cli.cpp.source.signatures import Kernel
+from tokitai_cli.cpp.source.signatures import Kernel, declaration_of
 from tokitai_cli.cpp.whole import Program
 
 
@@ -36,12 +36,8 @@ def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> 
 
     arguments: of its template, by the parameters' names.
     """
-    for tree in program.trees:
-        for one in tree.by_name.get(kernel.name, ()):
-            same = one.kind == "kernel" and len(one.parameters) == len(kernel.parameters)
-            if same and tree.place(one.outer) == (kernel.file, kernel.line):
-                return read(tree, one, given=arguments)
-    return Facts([], {}, [], {})
+    known = declaration_of(program, kernel)
+    return read(*known, given=arguments) if known else Facts([], {}, [], {})
 
 
 def tiles_of(facts: Facts, names: Mapping[str, str]) -> list[Tiles]:

@@ -11,7 +11,7 @@ from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.host_types import template_argument
 from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at
 from tokitai_cli.cpp.source.macro_text import WORD, split
-from tokitai_cli.cpp.source.signatures import Kernel, parameter_list
+from tokitai_cli.cpp.source.signatures import Kernel, declaration_of, parameter_list
 from tokitai_cli.cpp.source.types import ELEMENTS, Types
 from tokitai_cli.cpp.whole import Program
 
@@ -51,16 +51,22 @@ class _Guesser:
 
     def arguments(self, launch: HostLaunch | None) -> tuple[list[str], list[str]]:
         found, guessed = [], []
+        explicit = self._explicit()
         for index, one in enumerate(self._kernel.template):
             text = ""
             if launch is not None:
                 text = template_argument(self._program, self._kernel, launch, index)
-            text = text or one.default
+            text = text or next(iter(explicit[index : index + 1]), one.default)
             if not self._fits(one, text):
                 text = self._guess(one, text)
                 guessed.append(one.name)
             found.append(qualified(text, self._pieces))
         return found, guessed
+
+    def _explicit(self) -> tuple[str, ...]:
+        """Arguments of the first explicit instantiation; empty for none."""
+        known = declaration_of(self._program, self._kernel)
+        return known[1].instances[0] if known and known[1].instances else ()
 
     def _fits(self, one: TemplateParameter, text: str) -> bool:
         """Whether a text can be an argument: a plain one, or of names that are known."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.comments import known as known_words
@@ -43,6 +45,10 @@ def add_rows(known: Known, launching: Launching) -> None:
     grid = known.launch.grid if known.launch is not None else ()
     by_axis = dict(zip("xyz", grid, strict=False))
     unknown = [axis for axis, size in known.text.axes.items() if not size]
+    if known.sizes and not known.origin.room:
+        asked = [*unknown, *(axis for axis in by_axis if f"gridDim.{axis}" in known.text.body)]
+        named = {axis for axis in reversed(list(dict.fromkeys(asked))) if _name_counted(known, axis)}
+        unknown = [axis for axis in unknown if axis not in named]
     if not unknown or not known.sizes:
         return
     if not known.origin.room:
@@ -59,6 +65,20 @@ def add_rows(known: Known, launching: Launching) -> None:
     if re.fullmatch(r"[A-Za-z]\w*", told) and free(told) not in taken:
         name = free(told)
     known.text.add_rows(known.add_size(name))
+
+
+def _name_counted(known: Known, axis: str) -> bool:
+    """Whether an extent of the grid is a number that the host has a name for: it becomes a size."""
+    launch, at = known.launch, "xyz".index(axis)
+    name = next(iter(launch.counted[at : at + 1]), "") if launch else ""
+    if launch is None or not name or name in launch.args:
+        return False
+    size = known.sizes_of_host[name] = known.add_size(name)
+    known.host_values[size] = int(launch.grid[at])
+    grid = [*launch.grid[:at], name, *launch.grid[at + 1 :]]
+    known.launch = msgspec.structs.replace(launch, grid=grid)
+    known.text.axes[axis] = size
+    return True
 
 
 def _in_grid(known: Known, launching: Launching, text: str) -> str:

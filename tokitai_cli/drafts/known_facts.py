@@ -96,7 +96,7 @@ class Known:
     that say extents. passed: those that the host makes of others. text, values: readers of indices and
     of comparisons. plain: the kernel's text by the names of the spec. padded: outputs that keep what
     lies behind their rows, by how numpy says that. sizes_of_host: variables of the host's that are
-    sizes here.
+    sizes here. host_values: numbers that these are there, by the sizes.
     """
 
     def __init__(self, subject: DraftSubject) -> None:
@@ -105,6 +105,7 @@ class Known:
         self.launch, self.constants = subject.launch, subject.constants
         self.reached = subject.reached
         self.sizes_of_host: dict[str, str] = {}
+        self.host_values: dict[str, int] = {}
         self.nulls = self._nulls()
         self.parameters = [one for one in self.leaves.found if one.name not in self.nulls]
         self.plain = self.leaves.plain(self.kernel.body)

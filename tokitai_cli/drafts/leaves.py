@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Sequence
 
@@ -25,6 +26,7 @@ _REASONS = {
 _AXES = re.compile(
     r"(?:^|_|n)(?:dims?|rank|axes)$", re.I
 )  # how many of a field's elements are used
+_LONGEST = 63  # letters of a name in a spec
 _POINTERS = 8  # of an array of them in a struct
 
 
@@ -93,7 +95,8 @@ class LaunchArguments:
     def add(self, parameter: Parameter, body: str = "") -> None:
         """One parameter of the kernel, the next; body: the kernel's."""
         enumerator = parameter.kind == "scalar" and parameter.dtypes == ENUM
-        named = msgspec.structs.replace(parameter, name="0" if enumerator else free(parameter.name))
+        name = "0" if enumerator else self._unique(parameter.name)
+        named = msgspec.structs.replace(parameter, name=name)
         self.args.append(named)
         self.words += 1
         if enumerator:
@@ -153,16 +156,24 @@ class LaunchArguments:
     def _refuse(self, one: Parameter) -> None:
         self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
 
+    def _unique(self, name: str) -> str:
+        """A name that no other has: of `x` and `x_`, too."""
+        name, taken = free(name), {one.name for one in (*self.args, *self.found)}
+        while name in taken:
+            name += "_"
+        return name
+
     def _leaf(self, one: Parameter, name: str, place: str, path: str = "") -> str:
-        self.found.append(msgspec.structs.replace(one, name=free(name)))
-        self.places[free(name)] = place
+        """name: its own, of `_unique`."""
+        self.found.append(msgspec.structs.replace(one, name=name))
+        self.places[name] = place
         if path:
-            self.paths[free(name)] = path
+            self.paths[name] = path
         if one.kind == "array" and (count := lanes(one.type)) > 1:
-            self.inner[free(name)] = count
+            self.inner[name] = count
         elif one.kind == "structs" and (size := bytes_of(self._program, one)) is not None:
-            self.inner[free(name)] = size[0]
-        return free(name)
+            self.inner[name] = size[0]
+        return name
 
     def _struct(
         self, type_name: str, name: str, place: str, path: str, dot: str = r"\s*\."
@@ -205,10 +216,11 @@ class LaunchArguments:
         (data, _), (size, dims), _ = fields
         name = name.rstrip("_")
         sizes = [
-            self._leaf(size, f"{name}_{at}", rf"{place}\s*\.\s*size\(\s*{at}\s*\)")
+            self._leaf(size, self._unique(f"{name}_{at}"), rf"{place}\s*\.\s*size\(\s*{at}\s*\)")
             for at in range(dims)
         ]
-        accessor = Accessor(place, self._leaf(data, f"{name}_data", place, path), sizes)
+        data_name = self._leaf(data, self._unique(f"{name}_data"), place, path)
+        accessor = Accessor(place, data_name, sizes)
         self.accessors.append(accessor)
         self.words += 1 + 2 * dims
         return accessor.fields
@@ -221,14 +233,14 @@ class LaunchArguments:
         if field.kind == "scalar" and field.dtypes == ENUM:
             return 0
         if field.kind in {"array", "scalar", "structs"}:
-            return self._leaf(field, name, place, path)
+            return self._leaf(field, self._unique(name), place, path)
         return self._list(field, name, place, path)
 
     def _list(self, one: Parameter, name: str, place: str, path: str) -> str | None:
         """A list of pointers to the rows of an array of its own; None where it is no such list."""
         if one.kind != "pointers" or one.pointers != 2 or not one.dtypes:
             return None
-        rows = self._leaf(one, f"{name}_rows", place + r"\s*\[[^\]]*\]", path)
+        rows = self._leaf(one, self._unique(f"{name}_rows"), place + r"\s*\[[^\]]*\]", path)
         self.rows.add(rows)
         self.lists[name] = rows
         return name
@@ -269,5 +281,8 @@ def last_word(place: str) -> str:
 def free(name: str) -> str:
     """A name for a param or an array: none of the options of `verify`, nor a word of expressions."""
     name = name.strip("_") or "p"
+    if len(name) > _LONGEST:  # the digest keeps two that begin alike apart
+        digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+        name = f"{name[: _LONGEST - 1 - len(digest)]}_{digest}"
     taken = RESERVED | {*expressions.FUNCTIONS, *expressions.KEYWORDS}
     return f"{name}_" if name.lower() in taken else name

@@ -48,7 +48,7 @@ class Sizing:
         """The sizes' defaults: one that products of others are taken from is the product of all."""
         known = self._known
         names = [one.name for one in known.sizes]
-        told = dict(zip(names, defaults(len(names)), strict=True))
+        told = dict(zip(names, defaults(len(names)), strict=True)) | known.host_values
         if _VECTORS.search(known.reached):  # a row begins where a vector may
             told = {name: n if n % 8 == 0 else 8 * n + 8 for name, n in told.items()}
         for name in names:

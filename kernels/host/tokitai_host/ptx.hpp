@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "builtins.hpp"
+#include "libraries/async_copies.hpp"
 #include "numbers/bfloat16.hpp"
 
 namespace tokitai {
@@ -154,6 +155,12 @@ inline T* element(const void* address, long long offset) {
 template <class T>
 inline void store(const void* address, long long offset, T value) {
   *reinterpret_cast<T*>(static_cast<char*>(const_cast<void*>(address)) + offset) = value;
+}
+// cp.async to shared memory; what `count` leaves out of the bytes is 0.
+inline void copy_later(const void* to, long long to_offset, const void* from, long long from_offset, size_t bytes,
+                       size_t count) {
+  copy_word_later(element<char>(to, to_offset), element<char>(from, from_offset), bytes,
+                  count < bytes ? bytes - count : 0);
 }
 
 }  // namespace ptx

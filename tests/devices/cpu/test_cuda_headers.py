@@ -137,6 +137,72 @@ __global__ void assembled(const float* x, float* y, int n) {
   y[i] = v;
 }
 template <bool RIGHT>
+__global__ void block_stages(const float* x, float* y, int n) {
+  __shared__ float s[2][64];
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto block = cg::this_thread_block();
+  auto pipe = cuda::make_pipeline(block, &state);
+  const int base = blockIdx.x * blockDim.x, count = min(int(blockDim.x), n - base), t = threadIdx.x;
+  for (int filled = 0, k = 0; k < 5; k++) {
+    for (; filled < 5 && filled < k + 2; filled++) {
+      pipe.producer_acquire();
+      cuda::memcpy_async(block, s[filled % 2], x + base, sizeof(float) * count, pipe);
+      pipe.producer_commit();
+    }
+    if (RIGHT || k < 4) pipe.consumer_wait();
+    const float v = s[k % 2][count - 1 - min(t, count - 1)];
+    block.sync();
+    if (t < count) s[k % 2][count - 1 - t] = -1;
+    pipe.consumer_release();
+    if (t < count) y[base + count - 1 - t] = v;
+  }
+}
+template <bool RIGHT>
+__global__ void roles(const float* x, float* y, int n) {
+  __shared__ float s[2][32];
+  __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
+  auto block = cg::this_thread_block();
+  const bool produces = threadIdx.x < 32;
+  auto pipe = cuda::make_pipeline(block, &state, produces ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
+  const int t = threadIdx.x % 32;
+  for (int k = 0; k < 2; k++) {
+    const int i = blockIdx.x * 64 + k * 32 + t;
+    if (produces) {
+      pipe.producer_acquire();
+      if (i < n) cuda::memcpy_async(&s[k][31 - t], &x[i], sizeof(float), pipe);
+      pipe.producer_commit();
+    } else {
+      if (RIGHT) pipe.consumer_wait();
+      if (i < n) y[i] = s[k][31 - t];
+      pipe.consumer_release();
+    }
+  }
+}
+template <bool RIGHT>
+__global__ void elements(const float* x, float* y, int n) {
+  __shared__ float s[2][64];
+  auto block = cg::this_thread_block();
+  const int base = blockIdx.x * blockDim.x, t = threadIdx.x;
+  for (int k = 0; k < 2; k++) cg::memcpy_async(block, s[k], 64, x + base, n - base);
+  cg::wait_prior<RIGHT ? 0 : 1>(block);
+  if (base + t < n) y[base + t] = s[1][t];
+}
+template <bool RIGHT>
+__global__ void assembled_copies(const float* x, float* y, int n) {
+  __shared__ float s[2][64];
+  AT;
+  const int bytes = i < n ? 4 : 0;
+  for (int k = 0; k < 2; k++) {
+    const unsigned to = __cvta_generic_to_shared(&s[k][threadIdx.x]);
+    if (k == 0) asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(to), "l"(x + min(i, n - 1)), "n"(4), "r"(bytes) : "memory");
+    else asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], 4; }" ::"r"(bytes), "r"(to), "l"(x + i));
+    asm volatile("cp.async.commit_group;" ::);
+  }
+  asm volatile("cp.async.wait_group %0;" ::"n"(RIGHT ? 0 : 1));
+  if (i < n) y[i] = s[1][threadIdx.x];
+  else if (s[0][threadIdx.x] != 0) y[0] = 9;
+}
+template <bool RIGHT>
 __global__ void roomy(const float* x, float* y, int n) {
   float* s = Room().get();
   AT;
@@ -154,10 +220,18 @@ NAMES = (
     "grouped",
     "bound",
     "staged",
+    "block_stages",
+    "roles",
+    "elements",
     "roomy",
     "assembled",
+    "assembled_copies",
 )
-WATCHED = {"counts-true": "verified", "counts-false": "refuted", "turned-true": "verified"}
+WATCHED = {
+    "counts-true": "verified", "counts-false": "refuted", "turned-true": "verified",
+    "block_stages-true": "verified", "roles-true": "verified", "roles-false": "refuted",
+    "assembled_copies-true": "verified",
+}  # fmt: skip
 VARIANT = """  NAME-WORD:
     source: k.cu
     inputs:

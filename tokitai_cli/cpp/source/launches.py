@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -53,6 +53,8 @@ class HostLaunch(msgspec.Struct, frozen=True):
     source: Path
     begin: int
     commented: bool = False
+    #: Of the grid: local names of the host that are whole numbers, empty for any other extent.
+    counted: list[str] = []
     #: Of structs among the arguments, as far as they are numbers or null, by paths: `p.mask`.
     fields: dict[str, str] = {}
 
@@ -80,6 +82,7 @@ def launches_of(program: Program, functions: Mapping[str, Macro] | None = None) 
                     kernel=named["name"].rpartition("::")[2],
                     template=[resolved(one, names) for one in split(named["template"] or "")],
                     grid=_extents(grid, names),
+                    counted=_counted(grid, names.keys() - constants.keys(), names),
                     block=_extents(block, names),
                     shared=resolved(shared, names) or "0",
                     args=args,
@@ -181,12 +184,23 @@ def enumerators_of(program: Program) -> dict[str, str]:
 
 def _extents(text: str, names: Mapping[str, str]) -> list[str]:
     """Expressions of a grid or block: `dim3(a, b)`, a local name of one, or a number."""
+    return [resolved(one, names) for one in _written_extents(text, names)]
+
+
+def _counted(text: str, own: Collection[str], names: Mapping[str, str]) -> list[str]:
+    """Of each extent the name among `own` that it is, where that is a whole number."""
+    numbers = {name for name in own if names[name].isdigit()}
+    return [one if one in numbers else "" for one in _written_extents(text, names)]
+
+
+def _written_extents(text: str, names: Mapping[str, str]) -> list[str]:
+    """Extents as they stand in a `dim3`, or where a local name of one or several gets its value."""
     for _ in range(3):
         match = re.fullmatch(r"\s*dim3\s*[({](.*)[)}]\s*", text, re.S)
         if match is not None:
             text = match[1]
             break
-        if text.strip() not in names:
+        if names.get(text.strip(), "0").isdigit():
             break
         text = names[text.strip()]
-    return [resolved(one, names) for one in split(text)][:3]
+    return [one.strip() for one in split(text)][:3]

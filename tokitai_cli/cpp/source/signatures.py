@@ -23,6 +23,9 @@ from tokitai_cli.cpp.whole import Program, remembered
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from tokitai_cli.cpp.declarations import Declaration
+    from tokitai_cli.cpp.program import Program as Tree
+
 
 # Digits of a number beyond those that any type holds: patterns over a body would go over them each time.
 _DIGITS = re.compile(r"(?<=\d{1100})\d+")
@@ -157,6 +160,16 @@ def bound_types(kernel: Kernel, arguments: list[str]) -> dict[str, str]:
     given = dict(zip((one.name for one in kernel.template), arguments, strict=False))
     rest = kernel.template[len(arguments) :]
     return given | {one.name: one.default for one in rest if one.default}
+
+
+def declaration_of(program: Program, kernel: Kernel) -> tuple[Tree, Declaration] | None:
+    """The kernel in the tree of its unit; None where the tree does not have it."""
+    for tree in program.trees:
+        for one in tree.by_name.get(kernel.name, ()):
+            same = one.kind == "kernel" and len(one.parameters) == len(kernel.parameters)
+            if same and tree.place(one.outer) == (kernel.file, kernel.line):
+                return tree, one
+    return None
 
 
 def instantiated(

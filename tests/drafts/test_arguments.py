@@ -1,0 +1,74 @@
+"""What a draft calls a kernel's arguments, and what it takes for those of its template."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tokitai_cli import spec
+from tokitai_cli.core.model.spec import Spec
+from tokitai_cli.drafts.search import drafts_of
+from tokitai_cli.drafts.writing import new
+
+COPY = "int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) to[i] = from[i];"
+
+
+def drafted(source: str, folder: Path) -> Spec:
+    """The draft of the only kernel, read as a spec."""
+    (folder / "k.cu").write_text(source)
+    new(folder / "k.cu", folder / "out", "", "", (), {})
+    return spec.load(folder / "out" / "spec.yaml", judged=False).spec
+
+
+def test_names_that_differ_by_an_underscore_stay_two(tmp_path: Path) -> None:
+    source = """__global__ void k(const float* x, float* x_, int n, int n_) {
+      int i = threadIdx.x;
+      if (i < n && i < n_) x_[i] = x[i];
+    }"""
+    found = drafted(source, tmp_path).variants["main"]
+    assert found.launches[0].args == ["x", "x_", "n", "n_"]
+    assert (list(found.inputs), list(found.outputs)) == (["x"], ["x_"])
+
+
+def test_names_longer_than_a_spec_has_are_cut_and_stay_apart(tmp_path: Path) -> None:
+    long = "a_name_of_a_tensor_that_a_generator_made_and_that_nobody_would_have_written_by_hand"
+    source = f"__global__ void k(const float* {long}_1, float* {long}_2, int n) {{{COPY}}}"
+    source = source.replace("to[", f"{long}_2[").replace("from[", f"{long}_1[")
+    found = drafted(source, tmp_path).variants["main"]
+    names = [*found.inputs, *found.outputs]
+    assert len(set(names)) == 2
+    assert all(len(one) <= 63 and one.startswith(long[:50]) for one in names)
+
+
+def test_an_explicit_instantiation_gives_the_arguments_of_the_template(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(f"""namespace a {{
+    struct Twice {{ __device__ float operator()(float x) const {{ return 2 * x; }} }};
+    template <typename T, typename F, int N = 3>
+    __global__ void k(const T* from, T* to, int n) {{ {COPY} to[0] = F()(N); }}
+    template __global__ void k<double, Twice, 7>(const double*, double*, int);
+    }}""")
+    (draft,) = drafts_of(tmp_path / "k.cu", ())[0]
+    assert draft.instance == "a::k<double, a::Twice, 7>"
+
+
+def test_a_number_that_the_host_has_a_name_for_is_a_size(tmp_path: Path) -> None:
+    found = drafted(
+        """__global__ void add(const float* x, const float* b, float* y, int width) {
+          int t = blockIdx.x, h = blockIdx.y;
+          for (int i = threadIdx.x; i < width; i += blockDim.x)
+            y[(t * gridDim.y + h) * width + i] = x[(t * gridDim.y + h) * width + i] + b[h * width + i];
+        }
+        void run(float* x, float* b, float* y) {
+          const int tokens = 32, width = 768;
+          int heads = 4;
+          dim3 grid(tokens, heads);
+          add<<<grid, 256>>>(x, b, y, width);
+        }""",
+        tmp_path,
+    )
+    assert {name: found.params[name].default for name in ("tokens", "heads")} == {
+        "tokens": 32,
+        "heads": 4,
+    }
+    main = found.variants["main"]
+    assert main.launches[0].grid == ["tokens", "heads"]
+    assert main.inputs["x"].shape == main.outputs["y"].shape == ["tokens", "heads", "width"]
