@@ -17,6 +17,7 @@ struct Rows {
   __device__ float* operator[](int y) { return p + y * w; }
 };
 template <int STEP> __device__ int place(int x, int y, int w) { int row = y * w; row += x; return row; }
+__device__ int along(int block, int threads, int thread) { return block * threads + thread; }
 __device__ void put(float& to, float value) { to = value; }
 __device__ float get(const float* from, int at) { const float* p = from; p += at; return *p; }
 """
@@ -94,9 +95,36 @@ _COPIES = (
 )
 
 
+_X, _Y = (f"blockIdx.{axis} * blockDim.{axis} + threadIdx.{axis}" for axis in "xy")
+_STARTS = (
+    f"int x = {_X}, y = {_Y}; if (x >= w || y >= h) return; BODY",
+    f"const unsigned x = {_X}; const unsigned y{{{_Y}}}; if (x < w && y < h) {{ BODY }}",
+    "int x = threadIdx.x; x += blockIdx.x * blockDim.x;\n"
+    "  int y(threadIdx.y + blockDim.y * blockIdx.y); if (!(x < w && y < h)) return; BODY",
+    "auto x = along(blockIdx.x, blockDim.x, threadIdx.x);\n"
+    "  auto y = along(blockIdx.y, blockDim.y, threadIdx.y); if (x >= w) return;\n"
+    "  if (y >= h) return; BODY",
+    f"const int x = {_X}; if (x < w)\n"
+    f"    for (int y = {_Y}; y < h; y += gridDim.y * blockDim.y) {{ BODY }}",
+    f"for (int y = {_Y}; y < h; y += gridDim.y * blockDim.y)\n"
+    f"    for (int x = {_X}; x < w; x += gridDim.x * blockDim.x) {{ BODY }}",
+    f"int x = {_X}; if (x >= w) return; int y = {_Y};\n"
+    "  while (y < h) { BODY y += gridDim.y * blockDim.y; }",
+    f"int2 p = make_int2({_X}, {_Y}); const int x = p.x, y = p.y; if (x < w && y < h) {{ BODY }}",
+)
+
+
 def source(body: str) -> str:
     """The program with that body."""
     return f"{HEAD}{KERNEL}  {body}{TAIL}"
+
+
+def programs() -> Iterator[str]:
+    """Programs of the one kernel: coordinates, guards and loops in turn with the generated bodies."""
+    head = KERNEL.partition("\n")[0]
+    for at, body in enumerate(generated()):
+        for start in (_STARTS[at % len(_STARTS)], _STARTS[(at // 3 + 5) % len(_STARTS)]):
+            yield f"{HEAD}{head}\n  {start.replace('BODY', body)}{TAIL}"
 
 
 def generated() -> Iterator[str]:

@@ -92,3 +92,24 @@ def test_spellings_of_one_kernel_draft_the_same(name: str, tmp_path: Path) -> No
     if name == "if constexpr":  # its comparison of a size with a number is one that draws allow for
         told = [one.partition("profiles:")[0] for one in told]
     assert told[1] == told[0]
+
+
+def _same_drafts(sources: list[str], file: Path) -> None:
+    told = []
+    for source in (spellings.source(spellings.BODIES["plain"]), *sources):
+        file.write_text(source)
+        found = drafts_of(file, room=False)
+        assert not isinstance(found, Unread)
+        told.append(found[0][0].spec)
+    assert [text for text, spec in zip(sources, told[1:], strict=True) if spec != told[0]] == []
+
+
+def test_some_generated_programs_of_one_kernel_draft_the_same(tmp_path: Path) -> None:
+    _same_drafts([*spellings.programs()][::23], tmp_path / "k.hip")
+
+
+@pytest.mark.slow
+def test_all_generated_programs_of_one_kernel_draft_the_same(tmp_path: Path) -> None:
+    every = [*dict.fromkeys(spellings.programs())]
+    assert len(every) >= 400
+    _same_drafts(every, tmp_path / "k.hip")

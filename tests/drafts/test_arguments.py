@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tokitai_cli import spec
 from tokitai_cli.core.model.spec import Spec
+from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.drafts.search import drafts_of
 from tokitai_cli.drafts.writing import new
 
@@ -46,7 +47,9 @@ def test_an_explicit_instantiation_gives_the_arguments_of_the_template(tmp_path:
     __global__ void k(const T* from, T* to, int n) {{ {COPY} to[0] = F()(N); }}
     template __global__ void k<double, Twice, 7>(const double*, double*, int);
     }}""")
-    (draft,) = drafts_of(tmp_path / "k.cu", ())[0]
+    found = drafts_of(tmp_path / "k.cu")
+    assert not isinstance(found, Unread)
+    (draft,) = found[0]
     assert draft.instance == "a::k<double, a::Twice, 7>"
 
 

@@ -347,7 +347,11 @@ def _copied(call: Call) -> str:
         return known[words[1]]
     hinted = [one.partition("::")[0] for one in words[2:]]
     parts = call.parts[:-1] if "L2::cache_hint" in call.words else call.parts
-    if words[:1] != ["async"] or words[1:2] not in (["ca"], ["cg"]) or hinted != ["shared", "global"]:
+    if (
+        words[:1] != ["async"]
+        or words[1:2] not in (["ca"], ["cg"])
+        or hinted != ["shared", "global"]
+    ):
         raise Unknown(call.text)
     if len(parts) not in {3, 4} or words[2] not in {"shared", "shared::cta"}:
         raise Unknown(call.text)

@@ -47,7 +47,9 @@ def add_rows(known: Known, launching: Launching) -> None:
     unknown = [axis for axis, size in known.text.axes.items() if not size]
     if known.sizes and not known.origin.room:
         asked = [*unknown, *(axis for axis in by_axis if f"gridDim.{axis}" in known.text.body)]
-        named = {axis for axis in reversed(list(dict.fromkeys(asked))) if _name_counted(known, axis)}
+        named = {
+            axis for axis in reversed(list(dict.fromkeys(asked))) if _name_counted(known, axis)
+        }
         unknown = [axis for axis in unknown if axis not in named]
     if not unknown or not known.sizes:
         return

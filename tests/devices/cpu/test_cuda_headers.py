@@ -163,7 +163,8 @@ __global__ void roles(const float* x, float* y, int n) {
   __shared__ cuda::pipeline_shared_state<cuda::thread_scope_block, 2> state;
   auto block = cg::this_thread_block();
   const bool produces = threadIdx.x < 32;
-  auto pipe = cuda::make_pipeline(block, &state, produces ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer);
+  const auto role = produces ? cuda::pipeline_role::producer : cuda::pipeline_role::consumer;
+  auto pipe = cuda::make_pipeline(block, &state, role);
   const int t = threadIdx.x % 32;
   for (int k = 0; k < 2; k++) {
     const int i = blockIdx.x * 64 + k * 32 + t;
@@ -194,8 +195,13 @@ __global__ void assembled_copies(const float* x, float* y, int n) {
   const int bytes = i < n ? 4 : 0;
   for (int k = 0; k < 2; k++) {
     const unsigned to = __cvta_generic_to_shared(&s[k][threadIdx.x]);
-    if (k == 0) asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;" ::"r"(to), "l"(x + min(i, n - 1)), "n"(4), "r"(bytes) : "memory");
-    else asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0; @p cp.async.ca.shared.global [%1], [%2], 4; }" ::"r"(bytes), "r"(to), "l"(x + i));
+    const float* from = x + min(i, n - 1);
+    if (k == 0)
+      asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], %2, %3;"
+                   ::"r"(to), "l"(from), "n"(4), "r"(bytes) : "memory");
+    else
+      asm volatile("{ .reg .pred p; setp.ne.b32 p, %0, 0;\\n"
+                   "@p cp.async.ca.shared.global [%1], [%2], 4; }" ::"r"(bytes), "r"(to), "l"(from));
     asm volatile("cp.async.commit_group;" ::);
   }
   asm volatile("cp.async.wait_group %0;" ::"n"(RIGHT ? 0 : 1));
