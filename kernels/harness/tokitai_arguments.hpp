@@ -205,11 +205,12 @@ struct StructOf<T*> {
   using type = std::remove_cv_t<T>;
 };
 
-// A struct that is filled place by place.
-template <class P>
+// A struct that is filled place by place; `passed`: by value, where one behind a pointer is never copied.
+template <class P, bool passed = true>
 struct Room {
   using Single = std::remove_extent_t<P>;
-  static_assert(std::is_trivially_copy_constructible_v<Single> && std::is_trivially_destructible_v<Single>,
+  static_assert(!passed || (std::is_trivially_copy_constructible_v<Single> &&
+                            std::is_trivially_destructible_v<Single>),
                 "a struct is passed as its bytes: it must be trivially copyable");
   alignas(P) unsigned char bytes[sizeof(P)] = {};
   P& tokitai_value() { return *reinterpret_cast<P*>(bytes); }
@@ -217,7 +218,7 @@ struct Room {
 
 template <class T, class Maker>
 void make_struct(unsigned char* to, const Word* words) {
-  Room<T> room;
+  Room<T, false> room;
   Maker::tokitai_fill(room.tokitai_value(), words);
   memcpy(to, room.bytes, sizeof(T));
 }

@@ -98,6 +98,19 @@ HOSTS = {
         "dim3 b(32); b.x = 96; turn<<<tokens, b>>>(q, 4, heads, size);",
         ["block: [96]"],
     ),
+    "rounded up by a remainder": (
+        "int n = heads * size; turn<<<(n) / 64 + ((n) % 64 > 0), 64>>>(q, 4, heads, size);",
+        ['grid: ["(heads*size + 63) // 64"]'],
+    ),
+    "rounded up by a choice": (
+        "int n = heads % 8 == 0 ? heads / 8 : heads / 8 + 1; turn<<<n, 8>>>(q, 4, heads, size);",
+        ['grid: ["(heads + 7) // 8"]'],
+    ),
+    "a branch that the host does not take": (
+        "int t = 32; if (t == 16) turn<<<9, 16>>>(q, 4, heads, size);\n"
+        "else turn<<<tokens, t>>>(q, 4, heads, size);",
+        ["grid: [tokens]", "block: [32]"],
+    ),
     "a pointer": (
         "void (*f)(float*, int, int, int) = turn; f<<<tokens, 64>>>(q, 4, heads, size);",
         ["block: [64]"],

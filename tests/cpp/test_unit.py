@@ -155,3 +155,10 @@ def test_an_error_costs_its_statement_and_not_its_kernel() -> None:
     text += "__global__ void l(float* a) { }\n"
     program = Program(preprocess(Path("a.cu"), text=text))
     assert [one.name for one in program.kernels] == ["k", "l"]
+
+
+def test_a_header_without_a_last_newline_ends_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.h").write_text("#pragma once\nint a() { return 1; }")
+    unit = preprocess(Path("a.cu"), [tmp_path], text='#include "a.h"\n#include <absent.h>\nint b;')
+    assert "return 1; }\n" in unit.text.decode()
+    assert [line for line in unit.text.decode().split("\n") if "}" in line and "#" in line] == []

@@ -75,3 +75,21 @@ def test_a_number_that_the_host_has_a_name_for_is_a_size(tmp_path: Path) -> None
     main = found.variants["main"]
     assert main.launches[0].grid == ["tokens", "heads"]
     assert main.inputs["x"].shape == main.outputs["y"].shape == ["tokens", "heads", "width"]
+
+
+def test_a_struct_of_many_pointers_gets_an_array_for_each(tmp_path: Path) -> None:
+    source = """struct Levels { const float* at[16]; float* out; int n; };
+    __global__ void k(Levels p) {
+      int i = threadIdx.x;
+      if (i < p.n) p.out[i] = p.at[0][i] + p.at[15][i];
+    }"""
+    found = drafted(source, tmp_path).variants["main"]
+    assert {"p_at_0", "p_at_15"} <= found.inputs.keys()
+
+
+def test_comparisons_longer_than_a_spec_has_are_no_fault(tmp_path: Path) -> None:
+    a, b = "rows_" * 12, "columns_" * 7
+    source = f"""__global__ void k(const float* x, float* y, int {a}n, int {b}n) {{
+      for (int i = threadIdx.x; i < {a}n * {b}n; i += blockDim.x) y[i] = x[i];
+    }}"""
+    assert len(drafted(source, tmp_path).params) == 2

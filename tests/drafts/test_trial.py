@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.runs import tokitai
+from tests.runs import tokitai, tokitai_here
 from tokitai_cli.core.errors import DYNAMIC_SHARED
 from tokitai_cli.drafts.draft import Draft
 from tokitai_cli.drafts.search import drafts_of
@@ -238,3 +238,35 @@ def test_a_folder_that_cannot_be_written_is_told_before_any_run(tmp_path: Path) 
         assert (done.returncode, message in done.stderr) == (code, True)
         assert "[1/1]" not in done.stderr
     assert [one.name for one in (tmp_path / "drafts").iterdir()] == ["k"]
+
+
+BESIDE = """\
+struct Graph {
+  unsigned nodes{0}; unsigned* ends{nullptr};
+  ~Graph() { delete[] ends; }
+};
+__device__ float fetched(cudaTextureObject_t t, int i) { return float(tex1Dfetch<int2>(t, i).x); }
+template <bool TEXTURE> __device__ float one_of(const float* x, int i, cudaTextureObject_t t = 0) {
+  return TEXTURE ? fetched(t, i) : x[i];
+}
+__global__ void plain(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = one_of<false>(x, i);
+}
+__global__ void textured(const float* x, float* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = one_of<true>(x, i);
+}
+__global__ void owned(const Graph* g, unsigned* y, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n && i < g->nodes) y[i] = g->ends[i];
+}
+"""
+
+
+def test_textures_and_owners_beside_a_kernel_keep_it_from_nothing(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(BESIDE)
+    told = json.loads(tokitai_here("find", tmp_path, "--run", "--json").stdout)["kernels"]
+    ended = {one["name"]: one["ended"] for one in told}
+    assert (ended["plain"], ended["owned"]) == ("", "")
+    assert "the cpu device has no textures and surfaces" in ended["textured"]

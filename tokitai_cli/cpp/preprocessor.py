@@ -58,7 +58,7 @@ class Preprocessor(Expansion):
         yield from self._tokens_of(text, source)
 
     def _tokens_of(self, text: str | None, source: Path) -> Iterator[Any]:
-        self.parse((text or "").replace("\ufeff", " ", 1), str(source))
+        self.parse(_ended((text or "").replace("\ufeff", " ", 1)), str(source))
         while (token := self._following(source)) is not None:
             if token.type != self.t_LINECONT and token.value:
                 yield token
@@ -142,7 +142,7 @@ class Preprocessor(Expansion):
             raise OSError(includepath)
         if Path(includepath) not in self.files:
             self.files.append(Path(includepath))
-        return io.StringIO(text)
+        return io.StringIO(_ended(text))
 
     def on_include_not_found(
         self, is_malformed: bool, is_system_include: bool, curdir: str, includepath: str
@@ -230,3 +230,8 @@ class Preprocessor(Expansion):
             there = any(self._text_of(f"{folder}/{name[1:-1]}") is not None for folder in here)
             found += self.tokenize("1" if there else "0")
         return found
+
+
+def _ended(text: str) -> str:
+    """The text with an end to its last line, as a compiler takes it: what follows begins a line."""
+    return text if text.endswith("\n") or not text else f"{text}\n"

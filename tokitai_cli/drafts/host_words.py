@@ -25,7 +25,8 @@ def in_sizes(
     text = re.sub(r"\bsizeof\s*\(([^()]*)\)", lambda m: bytes_of(m[1].strip(), constants), text)
     text = re.sub(r"(?<![\w.])[A-Za-z_]\w*", lambda m: names.get(m[0], m[0]), _plain(text))
     try:
-        if text and set(expressions.names_in(text)) <= {*sizes, WARP}:
+        known = text and set(expressions.names_in(text)) <= {*sizes, WARP}
+        if known and not expressions.is_comparison(text):
             return text
     except SpecError:
         pass

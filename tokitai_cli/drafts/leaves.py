@@ -27,7 +27,7 @@ _AXES = re.compile(
     r"(?:^|_|n)(?:dims?|rank|axes)$", re.I
 )  # how many of a field's elements are used
 _LONGEST = 63  # letters of a name in a spec
-_POINTERS = 8  # of an array of them in a struct
+_POINTERS = 32  # of an array of them in a struct
 
 
 class LaunchArguments:

@@ -48,7 +48,7 @@ def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteS
     if whole := launching.whole:
         yield from (SuiteShape({"elements": whole * at}, why) for at, why in enumerate(_WHY, 1))
         return
-    goals = list(_goals(known, launching))
+    goals = [one for one in _goals(known, launching) if len(one[0]) <= expressions.MAX_LENGTH]
     own = [one.name for one in known.sizes]
     rows = {large: small for small, large in known.text.within() if small in own}
     names = _ordered(known, launching, {*own} - rows.keys()) or ["elements"]

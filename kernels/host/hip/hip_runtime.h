@@ -5,6 +5,7 @@
 #include "../tokitai_host/block_barrier.hpp"
 #include "../tokitai_host/builtins.hpp"
 #include "../tokitai_host/language.hpp"
+#include "../tokitai_host/libraries/textures.hpp"
 #include "../tokitai_host/math.hpp"
 #include "../tokitai_host/numbers/rounded.hpp"
 #include "../tokitai_host/numbers/special.hpp"

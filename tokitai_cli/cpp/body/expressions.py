@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.initialisers import initial
-from tokitai_cli.cpp.body.operators import cast, combined, decided, either
+from tokitai_cli.cpp.body.operators import cast, combined, decided, either, indicator
 from tokitai_cli.cpp.body.outer import outer_place, outer_value
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.body.symbolic_values import (
@@ -156,6 +156,11 @@ def _conditional(walk: Walk, node: Node) -> Value:
         walk.guards += test.fails
     no = walk.evaluate(child(node, "alternative"))
     del walk.guards[mark:]
+    told = indicator(test)
+    if told is not None and isinstance(yes, Polynomial) and isinstance(no, Polynomial):
+        step = (yes - no).number
+        if step is not None:
+            return walk.number(no + told * constant(step))
     return either(walk, yes, no, test.text if isinstance(test, Condition) else "")
 
 

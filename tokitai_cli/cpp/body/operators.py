@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
-from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient, remainder
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, is_left, quotient, remainder
 from tokitai_cli.cpp.body.symbolic_values import Condition, Guard, Pointer, Record, Value
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.structs import resolved, size_of
@@ -52,7 +52,11 @@ def combined(walk: Walk, sign: str, left: Value, right: Value) -> Value:
         return walk.moved(right, walk.number(left))
     if isinstance(left, Pointer) or isinstance(right, Pointer):
         return _compared_pointers(walk, sign, left, right)
-    return _arithmetic(walk, sign, walk.number(left), walk.number(right))
+    numbers = (
+        (indicator(one) if isinstance(one, Condition) else None) or walk.number(one)
+        for one in (left, right)
+    )
+    return _arithmetic(walk, sign, *numbers)
 
 
 def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Value:
@@ -95,6 +99,19 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
     if sign == "&" and number and number > 0 and (number + 1) & number == 0:
         return walk.number(remainder(left, constant(number + 1)))
     return walk.named(f"({left}) {sign} ({right})")
+
+
+def indicator(value: Value) -> Polynomial | None:
+    """1 where a comparison of a remainder with 0 holds, else 0; None for any other value."""
+    if isinstance(value, Polynomial):
+        return is_left(value)
+    if not isinstance(value, Condition) or len(value.holds) != 1 or value.holds[0].right:
+        return None
+    (guard,) = value.holds
+    sign, found = guard.sign, is_left(guard.left)
+    if found is None or sign not in {">", "!=", "=="}:
+        return None
+    return constant(1) - found if sign == "==" else found
 
 
 def decided(guards: tuple[Guard, ...]) -> bool | None:

@@ -164,7 +164,12 @@ class Polynomial:
             out = ""
             for key, count in sorted(self.terms.items(), key=_order):
                 number = [str(abs(count))] if abs(count) != 1 or not key else []
-                term = "*".join([*number, *map(str, key)])
+                alone = (
+                    len(number) + len(key) == 1
+                )  # a quotient among factors stands in parentheses
+                factors = [f"({one})" if isinstance(one, Quotient) and not alone else str(one)
+                           for one in key]  # fmt: skip
+                term = "*".join([*number, *factors])
                 sign = " - " if count < 0 else " + "
                 out += sign + term if out else ("-" if count < 0 else "") + term
             self._text = out or "0"
@@ -213,3 +218,13 @@ def quotient(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
 def remainder(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
     """`dividend % divisor` by the quotient."""
     return dividend - quotient(dividend, divisor) * divisor
+
+
+def is_left(value: Polynomial) -> Polynomial | None:
+    """1 where a remainder is not 0, else 0, of what is not negative; None for what is no remainder."""
+    for atom in value.atoms():
+        if isinstance(atom, Quotient):
+            whole = Polynomial({(atom,): 1})
+            if value == atom.dividend - whole * atom.divisor:
+                return quotient(atom.dividend + atom.divisor - constant(1), atom.divisor) - whole
+    return None

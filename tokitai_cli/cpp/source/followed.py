@@ -23,15 +23,21 @@ def followed(
     """Launches with what variables hold where they stand, and those that only a walk finds.
 
     A variable that the host sets again, or counts from others, is worth what it holds at the launch.
+    Launches that the walk does not come by stand last: conditions may leave them out.
     """
     known: dict[tuple[Path, int, str], Launch] = {}
     for tree in program.trees:
         for one in launches_in(tree):
             known.setdefault((Path(one.file), one.line, one.kernel.name), one)
-    found = []
+    found: list[HostLaunch] = []
+    passed_by: list[HostLaunch] = []
     for launch in written:
         other = known.pop((launch.file, launch.line, launch.kernel), None)
-        found.append(launch if other is None else _joined(launch, other))
+        if other is None:
+            passed_by.append(launch)
+        else:
+            found.append(_joined(launch, other))
+    found += passed_by
     for (file, line, name), one in known.items():
         if not any(launch.kernel == name for launch in found):
             found.append(_made(program, one, file, line, new))
@@ -62,7 +68,8 @@ def _extents(
         text = texts[at] if at < len(texts) else "1"
         said = polynomial_of(text)
         same = said is not None and said.with_values(values) == extent
-        found.append(text if extent is None or same else str(extent))
+        plain = same and "?" not in text  # a choice that is a sum, the language of sizes can say
+        found.append(text if extent is None or plain else str(extent))
     while len(found) > max(len(texts), 1) and found[-1] == "1":
         found.pop()
     return found if texts or any(one != "1" for one in found) else []
