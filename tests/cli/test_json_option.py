@@ -11,6 +11,8 @@ from tests import evidence_samples as samples
 from tokitai_cli import evidence as stage
 from tokitai_cli.cli import app, terminal
 from tokitai_cli.cli.app import run
+from tokitai_cli.cli.terminal.streams import plain
+from tokitai_cli.cli.terminal.styled_blocks import Column, Table
 from tokitai_cli.core.model.verdict import Verdict
 
 KERNEL = """#include <hip/hip_runtime.h>
@@ -55,6 +57,14 @@ def test_what_they_print_is_json(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert written == told["schema"]
     first = (tmp_path / "draft" / "spec.yaml").read_text().splitlines()[0]
     assert first == "# yaml-language-server: $schema=tokitai-spec-v1.schema.json"
+
+
+def test_a_long_cell_of_plain_text_moves_its_own_row_alone() -> None:
+    columns = [Column("a"), Column("value", wide=True), Column("from")]
+    text = plain(Table(columns, [["x", "short", "here"], ["y", "long " * 40, "there"]]))
+    first, second, third = text.splitlines()
+    assert first.index("from") == second.index("here") == 10
+    assert third.endswith("there")
 
 
 def test_the_slowest_cases_come_first(capsys: pytest.CaptureFixture[str]) -> None:

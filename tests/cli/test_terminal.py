@@ -604,7 +604,7 @@ def test_github_is_told_each_cause_once_beside_the_code(capsys: pytest.CaptureFi
         "50%25, bad%0Ax (and 1 more case)"
     )
     assert lines[1].startswith("::error file=specs/h.h,line=1,title=build-failed%3A ")
-    assert lines[2].startswith("::error file=specs/one/spec.yaml,title=refuted%3A ")
+    assert lines[2].startswith("::error file=specs/one/gemm_bw.hip,title=refuted%3A ")
     assert len(lines) == 3
 
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _COLOURS = {GOOD: "green", BAD: "bold red", DOUBTFUL: "yellow", STRONG: "bold", FAINT: "dim"}
 _GAP = "  "
+# Letters from which on a cell of a wide column goes beyond it where a table is plain text.
+_MOST_PLAIN = 60
 
 
 def is_terminal(stream: IO[str], environ: Mapping[str, str] | None = None) -> bool:
@@ -85,7 +87,10 @@ def plain(block: Block) -> str:
         return f"{' ' * block.indent}{label}{visible(block.text)}".rstrip() + "\n"
     grid = [[column.heading for column in block.columns]]
     grid += [[visible(cell) for cell in row] for row in block.rows]
-    widths = [max(map(len, column)) for column in zip(*grid, strict=True)]
+    widths = [
+        _plain_width([*map(len, cells)], column.wide)
+        for cells, column in zip(zip(*grid, strict=True), block.columns, strict=True)
+    ]
     lines = []
     for row in grid:
         cells = [
@@ -94,6 +99,12 @@ def plain(block: Block) -> str:
         ]
         lines.append(_GAP.join(cells).rstrip() + "\n")
     return "".join(lines)
+
+
+def _plain_width(lengths: Sequence[int], wide: bool) -> int:
+    """Width of a column; a long cell of a wide one moves its own row, and does not pad the others."""
+    short = [length for length in lengths if length <= _MOST_PLAIN]
+    return max(short, default=_MOST_PLAIN) if wide else max(lengths)
 
 
 def _styled(blocks: Iterable[Block], console: Console) -> None:
