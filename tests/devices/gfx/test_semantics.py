@@ -209,6 +209,8 @@ class _Case:
             more = {}
             if "old" in inspect.signature(self.function).parameters:
                 old = before["v"][TO].astype(np.uint64) >> shift
+                if WIDTH.get(kinds[0]) == 64:
+                    old |= before["v"][TO + 1].astype(np.uint64) << 32
                 more["old"] = typed(old & 0xFFFF if WIDTH.get(kinds[0]) == 16 else old, kinds[0])
             made = self.function(*arrays, **more)
             several = made if len(self.dst) > 1 else [made]

@@ -317,7 +317,8 @@ def _body(entry: Entry, mode: Mode, vector: bool) -> str:
     code = code_of(entry, mode)
     if vector:
         if "old" in code:
-            old = flushed(kind, pattern.format("to.bits(l)"), mode, SOURCE)
+            held = f"to.{'wide' if wide else 'bits'}(l)"
+            old = flushed(kind, pattern.format(held), mode, SOURCE)
             lines.append(f"const {made} old = {old};")
         lines.append(f"{'double' if entry.approximate == '~' else made} d;")
     masked = len(entry.dst) > vector
