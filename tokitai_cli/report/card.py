@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence, Set
 
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence
@@ -39,7 +40,7 @@ def card(evidence: Evidence, cases: Sequence[CaseRecord]) -> list[Line]:
         ("shapes", _shapes(cases)),
         ("worst error", _worst_error(cases)),
         ("limit", "; ".join(_limits(outputs))),
-        ("of the error allowance", allowance_words(largest_allowance(outputs))),
+        ("error allowance", allowance_words(largest_allowance(outputs))),
         ("correctly rounded", _rounded(outputs)),
         ("wrong outputs detected", "; ".join(_noticed(evidence, cases))),
         ("watched", _watch(evidence)),
@@ -106,12 +107,13 @@ def largest_allowance(outputs: Sequence[OutputRecord]) -> Number | None:
 
 
 def allowance_words(most: Number | None) -> str:
-    """`passes with 12 % of its allowance`; empty where it is not known."""
+    """`12 % of it suffices`; empty where it is not known."""
     if most is None:
         return ""
-    if queries.magnitude(most) > 1:
-        return f"would need {number(most, 3)} times of it"
-    return f"passes with {number(100 * float(most), 3)} % of it"
+    size = queries.magnitude(most)
+    if math.isinf(size):
+        return "no multiple of it suffices"
+    return f"exceeded {number(most, 3)} times" if size > 1 else f"{100 * size:.3g} % of it suffices"
 
 
 def _rounded(outputs: Sequence[OutputRecord]) -> str:
