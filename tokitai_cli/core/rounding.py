@@ -21,6 +21,8 @@ from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 _BLOCK = 1 << 15
 # Elements that a thread takes at once.
 _PART = 1 << 19
+# Subnormal results that are so rare cost numpy's conversion less than it saves on the others.
+_RARE = 64
 # Fewer values are converted by numpy.
 _FEW = 512
 _EXPONENT = np.int64(0x7FF << 52)
@@ -98,6 +100,10 @@ def _widened(values: NDArray[Any]) -> NDArray[Any]:
 
 def _packed(values: NDArray[np.float64], name: str) -> NDArray[np.uint16]:
     form, packing = FORMATS[name], PACKED[name]
+    if name == "float16":
+        small = np.count_nonzero(np.abs(values) < form.smallest_normal)
+        if small * _RARE <= values.size:  # numpy is slow on these alone
+            return _by_numpy(values, name).view(np.uint16)
     top = 2.0 ** (form.max_exponent + 1)  # what rounds to it overflows
     near = np.clip(values, -top, top)
     # The power of two at or below each number, for an ulp; that of the least normal number below it.
