@@ -10,7 +10,7 @@
 #include <initializer_list>
 
 #include "tokitai_case.hpp"
-#include "tokitai_host/wrapped_index.hpp"
+#include "tokitai_wrapped_index.hpp"
 
 namespace tokitai {
 

@@ -4,7 +4,7 @@
 
 #include "launch.hpp"
 #include "tokitai_host/text.hpp"
-#include "tokitai_host/wrapped_index.hpp"
+#include "tokitai_wrapped_index.hpp"
 
 namespace tokitai::gfx {
 
