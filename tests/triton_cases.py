@@ -68,6 +68,10 @@ def same(params, inputs, scalars):  # type: ignore[no-untyped-def]
     return {"y": inputs["x"]}
 
 
+def saturated(params, inputs, scalars):  # type: ignore[no-untyped-def]
+    return {"y": np.clip(inputs["x"], -240, 240)}  # the greatest float8_e4m3fnuz
+
+
 def looked_up(params, inputs, scalars):  # type: ignore[no-untyped-def]
     return {"y": inputs["table"][inputs["index"]]}
 
@@ -146,12 +150,21 @@ ATTENTION = {
     "formula": attended,
     "accumulate": "float32-truncated",
 }  # fmt: skip
+# Triton's casts to float8 saturate: a third of these is greater than 240.
+TO_FLOAT8 = pointwise(
+    {"x": "*fp32", "y": "*fp8e4b8"},
+    saturated,
+    metric="exact",
+    draws={"x": {"kind": "uniform", "lo": -360, "hi": 360}},
+)
 ROWS = {"rows": 5}
 CASES: dict[str, tuple[str, dict[str, Any]]] = {
     "add": ("add", pointwise({"a": "*fp32", "b": "*fp32", "c": "*fp32"}, added)),
     "gelu": ("gelu", pointwise({"x": "*fp16", "y": "*fp16"}, gelued)),
     "cast to bfloat16": ("cast", pointwise({"x": "*fp32", "y": "*bf16"}, same)),
     "cast from float8": ("cast", pointwise({"x": "*fp8e5", "y": "*fp16"}, same, metric="exact")),
+    "cast from e4m3": ("cast", pointwise({"x": "*fp8e4nv", "y": "*fp16"}, same, metric="exact")),
+    "cast to e4m3 fnuz": ("cast", TO_FLOAT8),
     "dequantise": (
         "dequantise",
         pointwise({"q": "*i8", "scale": "*fp32", "y": "*fp32"}, scaled)
@@ -278,8 +291,13 @@ CASES: dict[str, tuple[str, dict[str, Any]]] = {
 WRONG: dict[str, dict[str, Any]] = {
     "add": CASES["add"][1] | {"formula": added_twice},
     "add_past": CASES["add"][1],
+    "cast": TO_FLOAT8 | {"formula": same},  # does not saturate
+    "cast_twice": TO_FLOAT8,
     "attention": ATTENTION | {"constexprs": {"D": 64, "BM": 64, "BN": 32, "EVERY": False}},
 }
+
+# Of CASES and of WRONG: Triton has their float8 for AMD GPUs alone.
+AMD_ALONE = {"cast to e4m3 fnuz", "cast", "cast_twice"}
 
 
 def verified(name: str, said: dict[str, Any], folder: Path) -> Evidence:

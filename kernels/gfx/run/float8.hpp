@@ -45,8 +45,8 @@ inline u32 bf16_pair_of_f8(u32 word) {
   return low | bf16_of(f32_of_f8<mantissa_bits, true>(word >> 8), true) << 16;
 }
 // To the nearest, ties to even. What is greater than the greatest number is the infinity, or the NaN where there
-// is none.
-template <u32 mantissa_bits, bool ocp = false>
+// is none; saturated (FP16_OVFL): the greatest number.
+template <u32 mantissa_bits, bool ocp = false, bool saturated = false>
 inline u32 f8_of(float value) {
   constexpr u32 exponent_bits = 7 - mantissa_bits, bias = (1u << (exponent_bits - 1)) - (ocp ? 1 : 0);
   constexpr u32 greatest = !ocp ? 0x7f : mantissa_bits == 3 ? 0x7e : 0x7b;
@@ -60,7 +60,8 @@ inline u32 f8_of(float value) {
   const u32 whole = u32(__builtin_rint(__builtin_ldexp(double(magnitude), -scale)));
   if (!whole) return ocp ? sign : 0;
   const u32 made = whole + (u32(scale + i32(mantissa_bits) - least) << mantissa_bits);
-  return made > greatest ? beyond : made | sign;
+  if (made > greatest) return saturated ? greatest | sign : beyond;
+  return made | sign;
 }
 
 }  // namespace tokitai::gfx

@@ -69,6 +69,14 @@ inline bool is_zero(const u8* value, u32 bytes) {
 
 // Of the unit that serves: ends a wave that does what is not modelled.
 void unmodelled(Wave& w, u32 at, const char* what);
+// Two float32 before a conversion that saturates (FP16_OVFL): what it makes of an infinity is not stated.
+template <class A, class B>
+inline void finite_to_float8(Wave& w, u32 at, const u32* active, A a, B b) {
+  bool infinite = false;
+  for (int l = 0; l < int(wave_size); l++)
+    for (const u32 bits : {a.bits(l), b.bits(l)}) infinite |= active[l] && (bits & 0x7fffffff) == 0x7f800000;
+  if (infinite) unmodelled(w, at, "an infinity to float8 in a mode that saturates");
+}
 
 // High halves of generic addresses of LDS and scratch; no pointer of the host has them.
 constexpr u32 lds_aperture = 0x10000, scratch_aperture = 0x20000;

@@ -518,6 +518,14 @@ ref("v_pk_fma_f16", "pk_f16", "pk_f16 pk_f16 pk_f16", exact_fma("f16"))
 ref("v_pk_fmac_f16", "pk_f16", "pk_f16 pk_f16", onto(exact_fma("f16")))
 for kind in ("u16", "i16"):
     two = f"pk_{kind} pk_{kind}"
+    span = (0, 65535) if kind == "u16" else (-32768, 32767)
+    for name, sources, function in (
+        ("add", two, lambda a, b: a + b),
+        ("sub", two, lambda a, b: a - b),
+        ("mad", f"{two} pk_{kind}", lambda a, b, c: a * b + c),
+    ):
+        clamped = lanewise(lambda *given, f=function, s=span: limited(f(*given), *s))
+        ref(f"v_pk_{name}_{kind}_clamp", f"pk_{kind}", sources, clamped)
     ref(f"v_pk_add_{kind}", f"pk_{kind}", two, lanewise(lambda a, b: a + b))
     ref(f"v_pk_sub_{kind}", f"pk_{kind}", two, lanewise(lambda a, b: a - b))
     ref(f"v_pk_min_{kind}", f"pk_{kind}", two, lanewise(min))

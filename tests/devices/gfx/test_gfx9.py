@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -14,11 +15,13 @@ from tokitai_cli.devices.amdgpu.isa.families import GFX9 as FAMILY
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name, rows
 from tokitai_cli.devices.amdgpu.translate import refused
+from tokitai_cli.devices.amdgpu.translate.mode import Mode
 
 LANES = 64
 STATE = state_of(LANES)
 ALL = 2**64 - 1
 TO, FROM, OTHER = 0, 4, 6
+STOPPED = 3  # State::stopped of kernels/gfx/run/wave.hpp
 LANE = np.arange(LANES)
 
 
@@ -93,6 +96,30 @@ def test_dpp_moves_lanes_of_a_whole_wave(bound: bool) -> None:
         want = np.where(known, row[source % LANES], 0 if bound else 7)
         want[inactive] = 7
         assert np.array_equal(state["v"][TO], want), name
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "most"),
+    [("fp8", ml_dtypes.float8_e4m3fnuz, 240.0), ("bf8", ml_dtypes.float8_e5m2fnuz, 57344.0)],
+)
+def test_conversions_to_float8_saturate_where_the_mode_says_so(
+    name: str, made: type, most: float
+) -> None:
+    one = of(f"v_cvt_pk_{name}_f32", v(TO), v(FROM), v(OTHER))
+    states = np.zeros(2, STATE)
+    states["exec"] = ALL ^ 1
+    row = np.linspace(-1.5 * most, 1.5 * most, LANES, dtype=np.float32)
+    row[1:3] = np.nan, most
+    states["v"][:, FROM], states["v"][:, OTHER] = row.view(np.uint32), row[::-1].view(np.uint32)
+    infinity = np.float32(np.inf).view(np.uint32)
+    states["v"][0, FROM, 0] = infinity  # not active
+    states["v"][1, OTHER, 9] = infinity
+    known, unknown = run(program([one], Mode(fp16_overflow=1), LANES), states)
+    want = [np.clip(each, -most, most).astype(made).view(np.uint8) for each in (row, row[::-1])]
+    got = known["v"][TO].astype(np.uint16)
+    assert (got[1:] == (want[0] | want[1].astype(np.uint16) << 8)[1:]).all()
+    assert known["state"] != STOPPED
+    assert unknown["state"] == STOPPED  # what becomes of an infinity is not stated
 
 
 def test_masks_of_rows_have_four_bits() -> None:

@@ -84,6 +84,11 @@ def vector_value(
         if lanes and operand.kind == "v":
             stand_in = lanes.get(operand.index, "")
         sources.append(source(operand, kind, modifiers, index, stand_in))
+    places: tuple[int, ...] = ()
+    finite = ""
+    if mode.fp16_overflow and "f8_of<" in entry.code:
+        places = (instruction.address,)
+        finite = f"finite_to_float8(w, {places[0]:#x}, {active}, {', '.join(sources)}); "
     vector = entry.dst[0] not in ("mask", "exec")
     arguments = []
     if vector and to is not None:
@@ -98,8 +103,9 @@ def vector_value(
     else:
         call += ";"
     return Translated(
-        f"{before}{call}{' }' if before else ''}",
+        f"{before}{finite}{call}{' }' if before else ''}",
         {f"{entry.name}{mode.suffix}": _operation(entry, mode)},
+        places,
     )
 
 

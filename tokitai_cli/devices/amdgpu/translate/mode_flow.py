@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction
@@ -22,8 +21,6 @@ def check(entry: Entry, mode: Mode, clamp: bool) -> None:
     for kind in entry.dst:
         if rounding := mode.round_of(kind):
             raise RefusedError(f"rounded {_ROUNDING[rounding]}")
-    if mode.fp16_overflow and re.fullmatch(r"v_cvt_pk_(fp8|bf8|bf16)_f32(_ocp)?", entry.name):
-        raise RefusedError("in this float mode")
     if entry.name in ("v_cvt_pk_f16_f32", "v_cvt_pk_bf16_f32") and (
         mode.round_32 or mode.round_16_64 or mode.fp16_overflow or mode.denorm_16_64 != 3
     ):

@@ -288,9 +288,16 @@ def operation(entry: Entry, mode: Mode = USUAL) -> str:
 
 def code_of(entry: Entry, mode: Mode) -> str:
     """C++ of an entry's values in a mode."""
+    code = entry.code
+    if mode.fp16_overflow:
+        code = re.sub(r"\bf8_of<(\d)(, true)?>", _saturated, code)
     if mode.ieee:
-        return entry.code
-    return re.sub(r"\b(least|greatest|middle_float)\(", r"\1<false>(", entry.code)
+        return code
+    return re.sub(r"\b(least|greatest|middle_float)\(", r"\1<false>(", code)
+
+
+def _saturated(made: re.Match[str]) -> str:
+    return f"f8_of<{made[1]}{made[2] or ', false'}, true>"
 
 
 def flushed(kind: str, value: str, mode: Mode, bit: int) -> str:

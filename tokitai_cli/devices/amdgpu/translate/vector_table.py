@@ -83,6 +83,10 @@ v_pk_[min/max]_f16  pk_f16 : pk_f16 pk_f16 : [least/greatest](a, b)
 v_pk_[add/sub]_{u16/i16} pk_{u16/i16} : = = : a [+/-] b
 v_pk_mul_lo_u16     pk_u16 : pk_u16 pk_u16 : a * b
 v_pk_mad_{u16/i16}  pk_{u16/i16} : = = = : a * b + c
+v_pk_[add/sub]_u16_clamp pk_u16 : = = : [low(a + b, 65535u)/a < b ? 0u : a - b]
+v_pk_[add/sub]_i16_clamp pk_i16 : = = : limited(a [+/-] b, -32768, 32767)
+v_pk_mad_u16_clamp  pk_u16 : = = = : low(a * b + c, 65535u)
+v_pk_mad_i16_clamp  pk_i16 : = = = : limited(a * b + c, -32768, 32767)
 v_pk_[min/max]_{u16/i16} pk_{u16/i16} : = = : a [</>] b ? a : b
 v_pk_[lshlrev/lshrrev/ashrrev]_[b16/b16/i16] pk_[u16/u16/i16] : pk_u16 = : b [<</>>/>>] (a & 15)
 v_fma_mix_f32       f32 : mix mix mix : fma32(a, b, c)
