@@ -96,6 +96,8 @@ class TritonKernel(msgspec.Struct, frozen=True):
     version: str = ""
     #: Whether names and dtypes are Triton's own, and no guesses by sizes.
     has_signature: bool = True
+    #: Whether threads and shared memory are Triton's own, and no guesses.
+    has_metadata: bool = True
 
 
 def is_compiled(path: Path) -> bool:
@@ -148,6 +150,7 @@ def read(path: Path) -> TritonKernel:
         scratch=(*sizes, *[0] * behind)[:behind],
         version=metadata.triton_version,
         has_signature=text.is_file(),
+        has_metadata=data.is_file(),
     )
 
 

@@ -58,20 +58,21 @@ class CompiledWriter:
     def spec(self) -> str:
         """Text of spec.yaml."""
         kernel, given = self.kernel, self.given
-        version = f"Triton {kernel.version}" if kernel.version else "Triton"
+        known = kernel.has_metadata
+        origin = f"compiled by Triton {kernel.version}".rstrip() if known else "machine code"
         scratch = dict(self._scratch())
         arrays = {one.name: self._array(one) for one in kernel.arguments if one.pointer}
         launch = LaunchDraft(
             kernel=Guess(kernel.name),
             grid=Guess(given.grid or [1], "" if given.grid else f"{GAP} programs of the launch"),
-            block=Guess([kernel.threads]),
+            block=Guess([kernel.threads], "" if known else "threads of a block"),
             args=[*(one.name for one in kernel.arguments), *scratch],
-            shared=Guess(str(kernel.shared)),
+            shared=Guess(str(kernel.shared), "" if known else "bytes that the launch adds"),
         )
         draft = SpecDraft(
             op=re.sub(r"\W+|_", "-", kernel.name).strip("-").lower(),
             title=Guess(kernel.name),
-            summary=f"{kernel.name}, compiled by {version} for {kernel.arch}.",
+            summary=f"{kernel.name}, {origin} for {kernel.arch}.",
             params={name: _param(name, value) for name, value in self.sizes.items()},
             source=self.source,
             oracle=given.formula or "formula.py:formula",

@@ -109,7 +109,9 @@ def test_machine_code_alone_becomes_a_spec_of_guesses(tmp_path: Path) -> None:
         in text
     )
     assert "    outputs:\n      arg5:" in text
-    assert "        block: [128]" in text
+    assert "summary: add, machine code for gfx1101." in text
+    assert "        block: [128]  # guess: threads of a block" in text
+    assert "        shared: 0  # guess: bytes that the launch adds" in text
 
 
 def test_what_is_no_kernel_of_triton_is_told(
