@@ -50,7 +50,7 @@ inline void note_fault(const char*, const void*, const void*) {}
 class Device : public Regions {
  public:
   static constexpr const char* name = "gfx";
-  static constexpr size_t shared_limit = 65536;
+  static constexpr size_t shared_limit = TOKITAI_SHARED_LIMIT;
 
   bool take_option(const char* option) {
     constexpr unsigned most_threads = 256;

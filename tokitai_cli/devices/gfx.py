@@ -29,7 +29,7 @@ from tokitai_cli.core.model.device import (
     Unit,
     warp_size_of,
 )
-from tokitai_cli.devices import cpu
+from tokitai_cli.devices import amd, cpu
 from tokitai_cli.devices.amdgpu import gfx_compiler
 from tokitai_cli.devices.environment import (
     child_environment,
@@ -119,6 +119,7 @@ class GfxDevice:
             *(*host[0], "-std=c++17", "-O3", "-g1", "-march=native", *cpu.FLOATING_POINT),
             *("-fno-strict-aliasing", "-pthread", "-DTOKITAI_RUNS_GFX=1"),
             f"-DTOKITAI_WAVE_SIZE={warp_size_of(self.name, arch, options)}",
+            f"-DTOKITAI_SHARED_LIMIT={amd.shared_limit(arch)}",
             *(f"-I{folder}" for folder in (kernels, kernels / "host", kernels / "harness")),
         )
         object_of = ("-MD", "-MF", _UNIT_DEPFILE, "-x", "c++", "-c", _UNIT, "-o", _OBJECT)
