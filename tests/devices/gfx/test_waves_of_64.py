@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.devices.gfx.compilers import toolchain
 from tests.runs import run
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.devices.amdgpu import gfx_compiler
 
 SOURCE = """
 #include <hip/hip_runtime.h>
@@ -109,11 +109,12 @@ variants:
 @pytest.mark.parametrize(
     ("wrong", "verdict"), [("", Verdict.VERIFIED), ("3 * total", Verdict.REFUTED)]
 )
-@pytest.mark.parametrize("arch", ["gfx90a", "gfx942"])
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
 def test_a_kernel_of_many_kinds_is_verified(
-    arch: str, wrong: str, verdict: Verdict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arch: str, wrong: str, verdict: Verdict, tmp_path: Path
 ) -> None:
-    toolchain("clang", monkeypatch)
+    if gfx_compiler.toolchain(arch) is None:
+        pytest.skip(gfx_compiler.missing(arch)[0])
     source = SOURCE.replace(wrong, "3 * s") if wrong else SOURCE
     (tmp_path / "source.hip").write_text(source)
     (tmp_path / "formula.py").write_text(FORMULA)
