@@ -45,13 +45,13 @@ inline u32 bf16_pair_of_f8(u32 word) {
   return low | bf16_of(f32_of_f8<mantissa_bits, true>(word >> 8), true) << 16;
 }
 // To the nearest, ties to even. What is greater than the greatest number is the infinity, or the NaN where there
-// is none; saturated (FP16_OVFL): the greatest number.
+// is none; saturated (FP16_OVFL): the greatest number. So is an infinity where float8 are OCP's (CDNA4, 7.3).
 template <u32 mantissa_bits, bool ocp = false, bool saturated = false>
 inline u32 f8_of(float value) {
   constexpr u32 exponent_bits = 7 - mantissa_bits, bias = (1u << (exponent_bits - 1)) - (ocp ? 1 : 0);
   constexpr u32 greatest = !ocp ? 0x7f : mantissa_bits == 3 ? 0x7e : 0x7b;
   const u32 sign = bits_of(value) >> 24 & 0x80, not_number = ocp ? sign | 0x7f : 0x80;
-  const u32 beyond = ocp && mantissa_bits == 2 ? sign | 0x7c : not_number;
+  const u32 beyond = saturated ? sign | greatest : ocp && mantissa_bits == 2 ? sign | 0x7c : not_number;
   if (value - value != 0) return value != value ? not_number : beyond;
   const float magnitude = __builtin_fabsf(value);
   int exponent;
@@ -60,7 +60,7 @@ inline u32 f8_of(float value) {
   const u32 whole = u32(__builtin_rint(__builtin_ldexp(double(magnitude), -scale)));
   if (!whole) return ocp ? sign : 0;
   const u32 made = whole + (u32(scale + i32(mantissa_bits) - least) << mantissa_bits);
-  if (made > greatest) return saturated ? greatest | sign : beyond;
+  if (made > greatest) return beyond;
   return made | sign;
 }
 

@@ -69,7 +69,7 @@ inline bool is_zero(const u8* value, u32 bytes) {
 
 // Of the unit that serves: ends a wave that does what is not modelled.
 void unmodelled(Wave& w, u32 at, const char* what);
-// Two float32 before a conversion that saturates (FP16_OVFL): what it makes of an infinity is not stated.
+// Two float32 before a conversion that saturates (FP16_OVFL) to FNUZ: what it makes of an infinity is not stated.
 template <class A, class B>
 inline void finite_to_float8(Wave& w, u32 at, const u32* active, A a, B b) {
   bool infinite = false;

@@ -187,12 +187,13 @@ def _from_float8(name: str, made: type) -> dict[str, tuple[str, str, Function]]:
 for _name, _made in (("fp8", ml_dtypes.float8_e4m3fn), ("bf8", ml_dtypes.float8_e5m2)):
     NEWER |= {f"{key}_ocp": row for key, row in _float8(_name, _made).items()}
     NEWER |= _from_float8(_name, _made)
+    NEWER[f"v_cvt_scalef32_pk_{_name}_f32"] = NEWER[f"v_cvt_pk_{_name}_f32_ocp"]  # a scale of 1
 #: Tested by itself.
 PICKING = "v_pk_mov_b32"
 # LLVM, GCNSubtarget::zeroesHigh16BitsOfDest, and those whose op_sel picks a half of the destination.
 KEEPS_UPPER = {
     *("v_fma_f16", "v_mad_u16", "v_mad_i16", "v_add_i16", "v_sub_i16"),
-    *("v_cvt_pk_fp8_f32", "v_cvt_pk_bf8_f32"),
+    *(f"v_cvt_{scaled}pk_{kind}_f32" for scaled in ("", "scalef32_") for kind in ("fp8", "bf8")),
     *("v_bitop3_b16", "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32"),
     *("v_fma_mixlo_f16", "v_fma_mixhi_f16"),
     *(f"v_{name}3_{kind}" for name in ("min", "max", "med") for kind in ("f16", "u16", "i16")),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.devices.gfx.gfx9_reference import GFX9, NAMES, PICKING
 from tests.devices.gfx.machine import program, run, state_of
-from tokitai_cli.devices.amdgpu.isa.decode import decode
+from tokitai_cli.devices.amdgpu.isa.decode import OCP, decode
 from tokitai_cli.devices.amdgpu.isa.families import GFX9 as FAMILY
 from tokitai_cli.devices.amdgpu.isa.instruction import Instruction, Operand
 from tokitai_cli.devices.amdgpu.isa.opcode_table import by_name, rows
@@ -100,12 +100,19 @@ def test_dpp_moves_lanes_of_a_whole_wave(bound: bool) -> None:
 
 @pytest.mark.parametrize(
     ("name", "made", "most"),
-    [("fp8", ml_dtypes.float8_e4m3fnuz, 240.0), ("bf8", ml_dtypes.float8_e5m2fnuz, 57344.0)],
+    [
+        ("v_cvt_pk_fp8_f32", ml_dtypes.float8_e4m3fnuz, 240.0),
+        ("v_cvt_pk_bf8_f32", ml_dtypes.float8_e5m2fnuz, 57344.0),
+        ("v_cvt_pk_fp8_f32_ocp", ml_dtypes.float8_e4m3fn, 448.0),
+        ("v_cvt_scalef32_pk_bf8_f32", ml_dtypes.float8_e5m2, 57344.0),
+    ],
 )
 def test_conversions_to_float8_saturate_where_the_mode_says_so(
     name: str, made: type, most: float
 ) -> None:
-    one = of(f"v_cvt_pk_{name}_f32", v(TO), v(FROM), v(OTHER))
+    scale = (Operand("float", 242),) if "scale" in name else ()
+    ocp = {OCP: True} if "_ocp" in name else {}
+    one = of(name.removesuffix("_ocp"), v(TO), v(FROM), v(OTHER), *scale, **ocp)
     states = np.zeros(2, STATE)
     states["exec"] = ALL ^ 1
     row = np.linspace(-1.5 * most, 1.5 * most, LANES, dtype=np.float32)
@@ -114,12 +121,17 @@ def test_conversions_to_float8_saturate_where_the_mode_says_so(
     infinity = np.float32(np.inf).view(np.uint32)
     states["v"][0, FROM, 0] = infinity  # not active
     states["v"][1, OTHER, 9] = infinity
-    known, unknown = run(program([one], Mode(fp16_overflow=1), LANES), states)
-    want = [np.clip(each, -most, most).astype(made).view(np.uint8) for each in (row, row[::-1])]
-    got = known["v"][TO].astype(np.uint16)
-    assert (got[1:] == (want[0] | want[1].astype(np.uint16) << 8)[1:]).all()
+    known, infinite = run(program([one], Mode(fp16_overflow=1), LANES), states)
+    want: Any = np.stack(
+        [np.clip(each, -most, most).astype(made) for each in (row, row[::-1])], axis=1
+    )
+    got = known["v"][TO].astype(np.uint16).view(made).reshape(LANES, 2)
+    assert np.array_equal(got[1:].astype(np.float32), want[1:].astype(np.float32), equal_nan=True)
     assert known["state"] != STOPPED
-    assert unknown["state"] == STOPPED  # what becomes of an infinity is not stated
+    # What becomes of an infinity is stated for OCP's alone.
+    assert (infinite["state"] == STOPPED) == made.__name__.endswith("fnuz")
+    if infinite["state"] != STOPPED:
+        assert infinite["v"][TO][9] >> 8 & 255 == np.array(most).astype(made).view(np.uint8)
 
 
 def test_masks_of_rows_have_four_bits() -> None:

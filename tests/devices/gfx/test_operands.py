@@ -198,12 +198,14 @@ class Newest(Older):
         return f"{name}_ocp" if f"{name}_ocp" in NEWER else name
 
     def of(self, encoding: str, opcode: int, fields: list[str]) -> bytes:
-        scaled = self.name.startswith("v_cvt_scalef32")
-        data = super().of(encoding, opcode, [one for one in fields if one != "B" or not scaled])
+        # The scale, which is 1, is the last source.
+        sources = [one for one in fields if one in "ABC"]
+        scale = sources[-1] if self.name.startswith("v_cvt_scalef32") else ""
+        data = super().of(encoding, opcode, [one for one in fields if one != scale])
         word = int.from_bytes(data[:8], "little")
         layout = family(self.arch).layouts[encoding]
         put = {"neg": BITOP & 7, "abs": BITOP >> 3 & 7, "omod": BITOP >> 6}
-        put = put if self.name.startswith("v_bitop3") else {"B": KINDS["1.0"]} if scaled else {}
+        put = put if self.name.startswith("v_bitop3") else {scale: KINDS["1.0"]} if scale else {}
         for name, value in put.items():
             word |= value << layout.fields[name][0]
         return word.to_bytes(8, "little") + data[8:]

@@ -6,10 +6,20 @@ import inspect
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.runs import run
-from tests.triton_cases import CASES, COMPILED, WRONG, softmaxed, verified
+from tests.triton_cases import (
+    CASES,
+    COMPILED,
+    WRONG,
+    Formula,
+    pointwise,
+    saturated,
+    softmaxed,
+    verified,
+)
 from tokitai_cli.cli.app import run as command
 from tokitai_cli.core.errors import UsageError
 from tokitai_cli.core.model.verdict import Verdict
@@ -52,6 +62,28 @@ def test_kernels_for_gfx950_are_verified(case: str, tmp_path: Path) -> None:
     name, said = CASES[case]
     evidence = verified(name, {**said, "arch": "gfx950"}, tmp_path)
     assert evidence.verdict is Verdict.VERIFIED, [one.reason for one in evidence.cases]
+
+
+def clipped(params, inputs, scalars):  # type: ignore[no-untyped-def]
+    return {"y": np.clip(inputs["x"], -448, 448)}  # the greatest float8_e4m3fn
+
+
+@pytest.mark.usefixtures("compiler")
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("formula", "verdict"), [(clipped, Verdict.VERIFIED), (saturated, Verdict.REFUTED)]
+)
+def test_casts_for_gfx950_saturate_as_ocps_float8(
+    formula: Formula, verdict: Verdict, tmp_path: Path
+) -> None:
+    said = pointwise(
+        {"x": "*fp32", "y": "*fp8e4nv"},
+        formula,
+        metric="exact",
+        draws={"x": {"kind": "uniform", "lo": -600, "hi": 600}},
+    )
+    evidence = verified("cast", {**said, "arch": "gfx950"}, tmp_path)
+    assert evidence.verdict is verdict, [one.reason for one in evidence.cases]
 
 
 @pytest.mark.usefixtures("compiler")

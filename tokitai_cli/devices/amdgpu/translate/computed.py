@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Mapping
 
 from tokitai_cli.devices.amdgpu.isa.families import GFX9
@@ -21,6 +22,9 @@ from tokitai_cli.devices.amdgpu.translate.operands import (
     width_of,
 )
 from tokitai_cli.devices.amdgpu.translate.semantics import Entry, entry_of
+
+# A conversion to a float8 of MI300.
+_TO_FNUZ = re.compile(r"\bf8_of<\d>")
 
 
 def scalar_value(instruction: Instruction, entry: Entry, mode: Mode = USUAL) -> Translated:
@@ -86,7 +90,7 @@ def vector_value(
         sources.append(source(operand, kind, modifiers, index, stand_in))
     places: tuple[int, ...] = ()
     finite = ""
-    if mode.fp16_overflow and "f8_of<" in entry.code:
+    if mode.fp16_overflow and _TO_FNUZ.search(entry.code):
         places = (instruction.address,)
         finite = f"finite_to_float8(w, {places[0]:#x}, {active}, {', '.join(sources)}); "
     vector = entry.dst[0] not in ("mask", "exec")

@@ -22,6 +22,7 @@ v_[dot4_i32_i8/dot8_i32_i4] u32 : signs signs i32 : u32(dot_of<[8/4]>(a, b, c))
 v_cvt_f32_[fp8/bf8]{/_ocp} f32 : u32 : f32_of_f8<[3/2]{/, true}>(a)
 v_cvt_pk_f32_[fp8/bf8]{/_ocp} u64 : u32 : two_of_f8<[3/2]{/, true}>(a)
 v_cvt_pk_[fp8/bf8]_f32{/_ocp} u16 : f32 f32 : f8_of<[3/2]{/, true}>(a) | f8_of<[3/2]{/, true}>(b) << 8
+v_cvt_scalef32_pk_[fp8/bf8]_f32 u16 : f32 f32 : f8_of<[3/2], true>(a) | f8_of<[3/2], true>(b) << 8
 v_cvt_scalef32_pk_f32_[fp8/bf8] u64 : u16 : two_of_f8<[3/2], true>(a)
 v_cvt_scalef32_pk_f16_[fp8/bf8] u32 : u16 : f16_pair_of_f8<[3/2]>(a)
 v_cvt_scalef32_pk_bf16_[fp8/bf8] u32 : u16 : bf16_pair_of_f8<[3/2]>(a)
