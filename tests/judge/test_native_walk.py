@@ -12,8 +12,8 @@ import pytest
 
 from tests.judge.test_walk import SHAPE, drawn
 from tests.support import judge_array, make_case
-from tokitai_cli import judge
-from tokitai_cli.core import native, parallel, resources
+from tokitai_cli import judge, spec
+from tokitai_cli.core import native, parallel, resources, rounding
 from tokitai_cli.core.errors import BuildError
 from tokitai_cli.core.model.expectation import Replay
 from tokitai_cli.core.model.spec import Check
@@ -21,6 +21,7 @@ from tokitai_cli.core.numerics import round_to
 from tokitai_cli.judge import element_walk, native_walk
 from tokitai_cli.oracles import compiled_rules
 from tokitai_cli.run import native_loops
+from tokitai_cli.spec import inputs, plan
 
 SOURCES = resources.kernels_dir() / "native"
 CHECKS = (
@@ -64,6 +65,26 @@ def test_evidence_is_the_same_by_both_walks(kind: str, library: native.Library) 
 def test_the_library_is_what_numpy_is_on_drawn_and_special_values(library: native.Library) -> None:
     judge.check_native(library)
     compiled_rules.check_native(library)
+    rounding.check_native(library)
+    inputs.check_native(library)
+
+
+@pytest.mark.parametrize("op", ["softmax", "gemm-bw"])
+def test_inputs_are_the_same_by_both(op: str, library: native.Library) -> None:
+    shape = {"softmax": {"rows": 300, "cols": 1001}, "gemm-bw": {"m": 304, "n": 304, "k": 208}}
+    chosen = plan.Selection(shapes={name: (extent,) for name, extent in shape[op].items()})
+    cases = [
+        case
+        for case in plan.plan(spec.load(spec.find(op)), chosen).cases
+        if case.variant_name in ("fwd", "grad-a")
+    ]
+    assert len(cases) > 5
+    for case in cases:
+        found = []
+        for used, threads in ((None, 1), (library, 1), (library, 3)):
+            with native.by(used), parallel.sharing(threads):
+                found.append({name: one.sha256 for name, one in inputs.draw(case).items()})
+        assert found == found[:1] * 3, case
 
 
 @pytest.mark.slow
@@ -74,6 +95,8 @@ def test_the_library_is_what_numpy_is_on_drawn_and_special_values(library: nativ
         ("const double v = a / b;", "const double v = a * (1 / b);", "rule of divide"),
         ("sq[i] = x * x;", "sq[i] = x * size;", "summary of"),
         ("q = a == 0 ? 0.0 : q;", "q = a == 0 ? 0.0 : q * (1 + 0x1p-52);", "metrics of"),
+        ("897, 1151>", "898, 1151>", "rounding to bfloat16"),
+        ("TAIL_SHIFT = 1.6,", "TAIL_SHIFT = 1.6000000001,", "normal numbers"),
     ],
 )
 def test_a_library_that_is_not_numpy_is_named_and_not_kept(

@@ -34,6 +34,9 @@ class Library:
         self.functions = ctypes.CDLL(str(path))
         self.functions.tokitai_sides.restype = None
         self.functions.tokitai_walk.restype = None
+        self.functions.tokitai_words.restype = None
+        self.functions.tokitai_normals.restype = None
+        self.functions.tokitai_round.restype = ctypes.c_int64
 
 
 # A library is put in place once; which code may use it hangs on the context.

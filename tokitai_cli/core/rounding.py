@@ -3,18 +3,20 @@
 numpy's conversion to float16 branches on each value: where some results are subnormal it takes 26 ns
 an element. Adding 1.5 2^52 ulp to a number, and taking it away again, rounds it to a multiple of the
 ulp, to nearest even, as the sum has no digits below (D. E. Knuth, The Art of Computer Programming,
-vol. 2, 4.2.2; J.-M. Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., ch. 4).
+vol. 2, 4.2.2; J.-M. Muller et al., Handbook of Floating-Point Arithmetic, 2nd ed., ch. 4). Where this
+process has the compiled loops, they do the same.
 """
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core import parallel
+from tokitai_cli.core import native, parallel
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 
 # Elements at a time: a few float64 temporaries of 256 KiB stay in the second-level cache.
@@ -40,6 +42,10 @@ class _Packing(msgspec.Struct, frozen=True):
 PACKED = {"float16": _Packing(2.0**-112, 13), "bfloat16": _Packing(1.0, 16)}
 
 
+# The compiled rounding's numbers of them.
+_KINDS = {"float16": 0, "bfloat16": 1}
+
+
 def is_packed(values: NDArray[Any], name: str) -> bool:
     """Whether `rounded_by_adding` is for them."""
     return name in PACKED and values.size >= _FEW and values.dtype == np.float64
@@ -49,10 +55,18 @@ def rounded_by_adding(values: NDArray[np.float64], name: str) -> NDArray[Any]:
     """`values` rounded once to the dtype `name` of `PACKED`; NaN keeps what numpy keeps of it."""
     flat = np.ascontiguousarray(values).reshape(-1)
     packed = np.empty(flat.shape, np.uint16)
-    with np.errstate(all="ignore"):
-        for start in range(0, flat.size, _BLOCK):
-            at = slice(start, start + _BLOCK)
-            packed[at] = _packed(flat[at], name)
+
+    def pack(start: int) -> None:
+        with np.errstate(all="ignore"):
+            for first in range(start, min(start + _PART, flat.size), _BLOCK):
+                at = slice(first, min(first + _BLOCK, start + _PART))
+                _pack(flat[at], name, packed[at])
+
+    if flat.size <= _PART:
+        pack(0)
+    else:
+        for _ in parallel.in_order(pack, range(0, flat.size, _PART)):
+            pass
     return packed.view(numpy_dtype(name)).reshape(values.shape)
 
 
@@ -96,6 +110,23 @@ def _widened(values: NDArray[Any]) -> NDArray[Any]:
     sign <<= np.uint32(16)
     bits |= sign
     return single
+
+
+def _pack(values: NDArray[np.float64], name: str, into: NDArray[np.uint16]) -> None:
+    """Put the bits of a block's rounded values there; compiled, or by numpy."""
+    library = native.library()
+    if library is None or not native.is_plain(values):
+        into[...] = _packed(values, name)
+        return
+    unknown = library.functions.tokitai_round(
+        _KINDS[name],
+        ctypes.c_void_p(native.address(values)),
+        ctypes.c_int64(values.size),
+        ctypes.c_void_p(native.address(into)),
+    )
+    if unknown:
+        special = np.isnan(values)
+        into[special] = _by_numpy(values[special], name).view(np.uint16)
 
 
 def _packed(values: NDArray[np.float64], name: str) -> NDArray[np.uint16]:
@@ -148,3 +179,30 @@ def float32_to_odd(values: NDArray[np.float64]) -> NDArray[np.float32]:
     outward = np.abs(wide) > np.abs(values)
     bits = np.where(inexact, (bits - (inexact & outward)) | np.uint32(1), bits)
     return bits.astype(np.uint32).view(np.float32).reshape(nearest.shape)
+
+
+def check_native(library: native.Library) -> None:
+    """Raise MismatchError where the compiled rounding gives another bit than numpy's code."""
+    for name in PACKED:
+        with np.errstate(all="ignore"):
+            values = _telling(name)
+        with native.by(None):
+            want = rounded_by_adding(values, name)
+        with native.by(library):
+            got = rounded_by_adding(values, name)
+        if not np.array_equal(got.view(np.uint16), want.view(np.uint16)):
+            raise native.MismatchError(f"the compiled rounding to {name} is not numpy's")
+
+
+def _telling(name: str) -> NDArray[np.float64]:
+    """Each number of the format, what is half way between two and beside that, and any bits."""
+    every = np.arange(1 << 16, dtype=np.uint16).view(numpy_dtype(name)).astype(np.float64)
+    numbers = np.unique(every[np.isfinite(every)])
+    ties = (numbers[1:] + numbers[:-1]) / 2
+    beside = [np.nextafter(ties, end) for end in (np.inf, -np.inf)]
+    rng = np.random.default_rng(28)
+    bits = rng.integers(0, 2**64, 1 << 16, np.uint64).view(np.float64)
+    top = 2.0 ** (FORMATS[name].max_exponent + 1)
+    ends = top * np.array([1.0, 1 - 2.0**-12, 1 - 2.0**-9, 1 - 2.0**-53, 2.0, 1e9])
+    values = np.concatenate([every, ties, *beside, bits, ends, -ends, [5e-324, -0.0]])
+    return np.asarray(rng.permutation(values))

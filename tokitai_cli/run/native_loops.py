@@ -12,11 +12,12 @@ from pathlib import Path
 import msgspec
 
 from tokitai_cli import build, judge
-from tokitai_cli.core import native, resources
+from tokitai_cli.core import native, resources, rounding
 from tokitai_cli.core.errors import BuildError, UsageError
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.devices import cpu
 from tokitai_cli.oracles import builtin, compiled_rules
+from tokitai_cli.spec import inputs
 
 
 class _State(msgspec.Struct):
@@ -70,7 +71,9 @@ def built(folder: Path) -> build.SharedLibrary:
     """
     room = Path(judge.__file__).parent
     numpys = [*sorted(room.glob("*.py")), *sorted(room.glob("checks/*.py")), *builtin.engine()]
-    depends = [*sorted(folder.glob("*.hpp")), *numpys, Path(compiled_rules.__file__)]
+    draws = Path(inputs.__file__).parent
+    numpys += [Path(compiled_rules.__file__), draws / "transforms.py", draws / "compiled_draws.py"]
+    depends = [*sorted(folder.glob("*.hpp")), *numpys]
     source = folder / "tokitai_native.cpp"
     return build.shared_library(cpu.library_recipe(), source, depends, check)
 
@@ -78,5 +81,7 @@ def built(folder: Path) -> build.SharedLibrary:
 def check(path: Path, sha256: str) -> None:
     """Raise MismatchError where the library is not what numpy's code is."""
     library = native.Library(path, sha256)
+    rounding.check_native(library)  # the others round too
     judge.check_native(library)
     compiled_rules.check_native(library)
+    inputs.check_native(library)

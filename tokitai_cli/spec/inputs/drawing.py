@@ -21,7 +21,7 @@ from tokitai_cli.spec.inputs.floats import FLOAT_KINDS
 from tokitai_cli.spec.inputs.integers import draw_indices, integer_fill
 from tokitai_cli.spec.inputs.patterns import draw_pattern
 from tokitai_cli.spec.inputs.row_draws import ROW_ORDERS, draw_derived, places_of
-from tokitai_cli.spec.inputs.transforms import uniform
+from tokitai_cli.spec.inputs.transforms import uniform, words
 from tokitai_cli.spec.inputs.user_draws import draw_by_function
 
 # Elements at a time: 120 KiB of float64, below the size from which the C library maps fresh pages
@@ -149,7 +149,7 @@ def _fill(
         source.advance(first // _PER_COUNT)
         for start in range(first, min(first + _TASK, flat.size), _CHUNK):
             part = flat[start : start + _CHUNK]
-            part[...] = values(source.random_raw(part.size))
+            part[...] = values(words(source, part.size))
 
     for _ in parallel.in_order(work, range(0, flat.size, _TASK)):
         pass

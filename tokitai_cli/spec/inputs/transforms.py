@@ -4,13 +4,18 @@ numpy's own streams of normal numbers may change between versions, and the logar
 library differs from another's in the last bits. Everything here is made of + - * / sqrt, frexp,
 ldexp and bit operations on float64, each of which IEEE 754-2019 (section 5.4) defines to the last
 bit, and numpy evaluates one ufunc at a time, so that no compiler can fuse a product into a sum. Equal
-bits therefore give equal numbers on every platform and with every numpy.
+bits therefore give equal numbers on every platform and with every numpy. Where this process has the
+compiled loops, words and normal numbers come of them, which hold no lock of Python's.
 """
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 from numpy.typing import NDArray
+
+from tokitai_cli.core import native
 
 Floats = NDArray[np.float64]
 Raw = NDArray[np.uint64]
@@ -43,6 +48,22 @@ _TAIL_SHIFT = 1.6
 _TAIL_END = 5.0
 
 
+# Fewer are made as fast by numpy.
+_LEAST = 1 << 12
+
+
+def words(source: np.random.Philox, count: int) -> Raw:
+    """The next `count` words of the stream."""
+    library = native.library() if count >= _LEAST else None
+    if library is None:
+        return np.asarray(source.random_raw(count), np.uint64)
+    raw, own = np.empty(count, np.uint64), source.ctypes
+    library.functions.tokitai_words(
+        own.next_uint64, own.state, ctypes.c_int64(count), ctypes.c_void_p(native.address(raw))
+    )
+    return raw
+
+
 def centred(raw: Raw) -> Floats:
     """Uniform numbers in (-1/2, 1/2) from the upper 52 bits, symmetric, never 0: (k + 1/2) 2^-52 - 1/2.
 
@@ -70,6 +91,19 @@ def signs(raw: Raw) -> Floats:
 
 def normal(raw: Raw) -> Floats:
     """Turn bits into normal numbers, mean 0 and variance 1: the quantile of `centred`(raw) by AS 241."""
+    library = native.library() if raw.size >= _LEAST and native.is_plain(raw) else None
+    if library is None:
+        return _normal_by_numpy(raw)
+    result = np.empty(raw.shape)
+    library.functions.tokitai_normals(
+        ctypes.c_void_p(native.address(raw)),
+        ctypes.c_int64(raw.size),
+        ctypes.c_void_p(native.address(result)),
+    )
+    return result
+
+
+def _normal_by_numpy(raw: Raw) -> Floats:
     q = centred(raw)
     result = _rational(_CENTRE, _CENTRE_SHIFT - q * q)
     result *= q
