@@ -778,6 +778,7 @@ def test_another_device_confirms_its_own_verdicts_alone(many: Path, tmp_path: Pa
         "4 of 4 cases have the same verdict and inputs on cpu; this does not confirm rocm; "
         "bits equal in 4"
     )
+    assert "no such case" not in str(answer.grids)
     for case in tree["cases"]:
         case["inputs"][0]["sha256"] = "0" * 64
     tree["digest"] = tree_digest(tree)
@@ -821,6 +822,8 @@ def test_unpacked_files_are_what_ran_and_lie_over_nothing(tmp_path: Path) -> Non
     assert before == {path: path.stat().st_mtime_ns for path in out.rglob("*")}
     specs = list(out.rglob("*.yaml"))
     assert run(["show", str(specs[0])]) == 0
+    following = [one.text for one in answer.remarks if not one.fault]
+    assert following == [f"next: tokitai reproduce {SAMPLE} {specs[0]}"]
 
 
 @pytest.mark.parametrize(

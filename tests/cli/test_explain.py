@@ -6,12 +6,14 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 
 from tokitai_cli.cli.app import run
+from tokitai_cli.core.model.evidence import GroupRecord
 from tokitai_cli.core.model.expectation import ALWAYS_TRIED, SLICE_ZEROED
+from tokitai_cli.core.model.judged import MutantRecord
 from tokitai_cli.core.model.metrics import METRICS
 from tokitai_cli.core.model.spec import PropertyName
 from tokitai_cli.core.model.verdict import Verdict
@@ -20,14 +22,17 @@ from tokitai_cli.core.model.words import (
     EXITS,
     FINDINGS,
     MEANINGS,
+    OTHERS,
     PATTERNS,
     PROPERTIES,
     STRUCTURE,
+    TRIED,
     WRONG_OUTPUTS,
     explained,
     index,
 )
 from tokitai_cli.judge.mutants.freedom import BETWEEN, ONE_TWICE, OTHER_SEGMENT, UNGROUPED
+from tokitai_cli.judge.roundings import _WRONG
 from tokitai_cli.judge.structure import _SENTENCES, NEVER_WRITTEN
 
 ROOT = Path(__file__).parents[2]
@@ -89,15 +94,22 @@ def test_what_is_wrong_with_an_output_is_explained() -> None:
 def test_wrong_outputs_and_properties_are_explained() -> None:
     freedom = (ONE_TWICE, OTHER_SEGMENT, UNGROUPED, BETWEEN)
     masks = kinds_in("random_masks.py", pattern=r'"([a-z-]+)": \(')
-    made = {*ALWAYS_TRIED, SLICE_ZEROED, "other-constant", *freedom, *masks}
+    made = {*ALWAYS_TRIED, SLICE_ZEROED, "other-constant", *freedom, *masks, *_WRONG}
     assert len(masks) == 5
     assert made == WRONG_OUTPUTS.keys()
     assert set(get_args(PropertyName)) == PROPERTIES.keys()
 
 
+def test_what_became_of_wrong_outputs_is_explained() -> None:
+    states: set[str] = set()
+    for record in (MutantRecord, GroupRecord):
+        states |= set(get_args(get_type_hints(record)["status"]))
+    assert states | {"never detectable"} == TRIED.keys()
+
+
 WORDS = [
     *map(str, Verdict), *METRICS, *map(str, EXITS), *FINDINGS, *CLAIMS,
-    *STRUCTURE, *PATTERNS, *WRONG_OUTPUTS, *PROPERTIES,
+    *STRUCTURE, *PATTERNS, *WRONG_OUTPUTS, *PROPERTIES, *TRIED, *OTHERS,
 ]  # fmt: skip
 
 

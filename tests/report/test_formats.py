@@ -355,9 +355,9 @@ def test_the_first_page_says_what_was_executed_and_what_it_ignores() -> None:
         assert "does not depend on eps" in text
         assert "return" in text
     told = dict(card.card(evidence, evidence.cases))
-    assert told["error allowance"] == "12.3 % of it suffices"
+    assert told["error allowance"] == "12.3 % of it is used"
     assert allowance_words(2.5) == "exceeded 2.5 times"
-    assert allowance_words("inf") == "no multiple of it suffices"
+    assert allowance_words("inf") == "exceeded: no multiple of it would be enough"
     assert told["reference ignores"] == "eps (grad-a)"
 
 

@@ -211,7 +211,7 @@ def _answer(evidence: Evidence, outcome: RunOutcome) -> Answer:
     fine = not any(one.fault for one in remarks)
     code = ELSEWHERE if elsewhere else 0
     text += f"; bits equal in {equal}"
-    return Answer(text, fine, remarks, differences(evidence, here), code)
+    return Answer(text, fine, remarks, differences(evidence, here, elsewhere=elsewhere), code)
 
 
 def _by_recorded(evidence: Evidence, here: Evidence) -> dict[str, CaseRecord]:

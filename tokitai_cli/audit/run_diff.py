@@ -26,9 +26,15 @@ def diff(first: str, second: str) -> Answer:
     return Answer(text, not counted, grids=[*grids, *_times(one, other)])
 
 
-def differences(first: Evidence, second: Evidence) -> list[Grid]:
-    """What differs, times left out: tables of two columns of values."""
-    left, right = ({case.key: case for case in queries.cases(run)} for run in (first, second))
+def differences(first: Evidence, second: Evidence, *, elsewhere: bool = False) -> list[Grid]:
+    """What differs, times left out: tables of two columns of values.
+
+    elsewhere: the runs have no device in common, so cases are matched without it.
+    """
+    left, right = (
+        {case.id if elsewhere else case.key: case for case in queries.cases(run)}
+        for run in (first, second)
+    )
     both = [key for key in left if key in right]
     told = {
         "run": list(_run(first, second)),

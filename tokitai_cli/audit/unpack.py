@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
@@ -43,6 +44,10 @@ def unpack(file: str, folder: str) -> Answer:
     remarks += [Remark(text, fault=True) for text in _missing(found)]
     _write(target, {place: data for place, (_, data) in placed.items()})
     rows = [(str(target / place), digest) for place, (digest, _) in placed.items()]
+    for place in (place for place, (digest, _) in placed.items() if digest in found.specs):
+        remarks.append(
+            Remark(f"next: {shlex.join(['tokitai', 'reproduce', file, str(target / place)])}")
+        )
     text = f"{plural(len(rows), 'file')} written to {target}"
     fine = not any(one.fault for one in remarks)
     return Answer(text, fine, remarks, [Grid(("file", "sha256"), rows)])

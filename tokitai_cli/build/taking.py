@@ -72,4 +72,5 @@ def extraction_notes(taken: ExtractedProgram) -> Iterator[str]:
     if lines:
         yield f"left out because no kernel needs them: lines {branches.line_ranges(lines)}"
     if taken.optional:
-        yield f"included only if installed: {', '.join(taken.optional)}"
+        names = ", ".join(taken.optional)
+        yield f"headers that a build includes if they are installed, and leaves out if not: {names}"

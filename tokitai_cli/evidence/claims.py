@@ -232,9 +232,18 @@ def _race_free(evidence: Evidence) -> GateRecord:
 
 
 def but_beside(evidence: Evidence) -> str:
-    """What was watched beside the cases, which says nothing of these."""
+    """Of which cases the watch made runs of their own; nothing where it made none."""
     seen = [case for case in evidence.watched if not queries.unwatched(case)]
-    return f", but for {plural(len(seen), 'case')} beside them" if seen else ""
+    if not seen:
+        return ""
+    compared = {case.id for case in evidence.cases}
+    same = len({case.id for case in seen} & compared)
+    other = f"{plural(len(seen) - same, 'case')} of other shapes" if same < len(seen) else ""
+    of = f"{same} of the {plural(len(compared), 'case')}" if same else ""
+    return (
+        " in the runs whose outputs were compared; the watch checked accesses and races in separate "
+        f"runs of {' and '.join(filter(None, (of, other)))}"
+    )
 
 
 def _of_own_watch(cases: Sequence[CaseRecord]) -> list[CaseRecord]:

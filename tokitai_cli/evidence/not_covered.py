@@ -85,7 +85,10 @@ def _of_changes(pairs: _Pairs, output: str) -> Iterator[str]:
     left = survivors_of(records)
     if unseen := [*left.accepted, *left.undetected]:
         shown = "; ".join(unseen[:_SHOWN]) + ("; ..." if len(unseen) > _SHOWN else "")
-        yield f"no case would detect {len(unseen)} of {left.tried} changes of the formula: {shown}"
+        yield (
+            f"no case that passed would detect {len(unseen)} of {left.tried} changes of the formula: "
+            f"{shown}"
+        )
 
 
 def _elements(pairs: _Pairs, count: Callable[[OutputRecord], int], text: str) -> Iterator[str]:

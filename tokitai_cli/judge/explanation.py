@@ -70,9 +70,9 @@ def _words(reference: Target, expectation: Expectation, outputs: Outputs, excess
         return f"{near}{kept or form}"
     if reference.dtype != "float32":
         return (
-            f"{near}: a kernel that keeps an intermediate in {reference.dtype} may be off by "
-            "this much (write `stored`), so may one that truncates or is wrong; another form in "
-            "float32 is not"
+            f"{near}. Such an error has one of these causes: an intermediate that the kernel keeps in "
+            f"{reference.dtype} (then write `stored`), truncation, or a wrong result. Another form of "
+            "the formula in float32 does not cause it"
         )
     enough = math.ceil(excess.roundings) if math.isfinite(excess.roundings) else "..."
     return (

@@ -107,13 +107,13 @@ def largest_allowance(outputs: Sequence[OutputRecord]) -> Number | None:
 
 
 def allowance_words(most: Number | None) -> str:
-    """`12 % of it suffices`; empty where it is not known."""
+    """`12 % of it is used`; empty where it is not known."""
     if most is None:
         return ""
     size = queries.magnitude(most)
     if math.isinf(size):
-        return "no multiple of it suffices"
-    return f"exceeded {number(most, 3)} times" if size > 1 else f"{100 * size:.3g} % of it suffices"
+        return "exceeded: no multiple of it would be enough"
+    return f"exceeded {number(most, 3)} times" if size > 1 else f"{100 * size:.3g} % of it is used"
 
 
 def _rounded(outputs: Sequence[OutputRecord]) -> str:

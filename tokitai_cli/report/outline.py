@@ -42,6 +42,7 @@ class Rejection(msgspec.Struct, frozen=True):
     rejected: int
     accepted: int
     never_eligible: int
+    undetected: int
     not_known: int
     not_applicable: int
 
@@ -317,6 +318,7 @@ def _rejections(groups: list[GroupRecord]) -> list[Rejection]:
             rejected=statuses.count("rejected"),
             accepted=statuses.count("accepted"),
             never_eligible=statuses.count("never-eligible"),
+            undetected=statuses.count("undetected"),
             not_known=statuses.count("not-known"),
             not_applicable=statuses.count("not-applicable"),
         )

@@ -8,8 +8,9 @@ from collections.abc import Callable
 DIGITS = 3
 # What the picture of the first page shows.
 NEARNESS = (
-    "Largest error over its limit, by variant and kind of input, on a logarithmic axis; the mark in a "
-    "bar is the share of its error allowance that it needs, which leaves the last rounding out"
+    "Largest error over its limit, by variant and kind of input, on a logarithmic axis; the mark "
+    "in a bar shows what share of the error allowance is used; the allowance is the limit without the "
+    "last rounding"
 )
 
 

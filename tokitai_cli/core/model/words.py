@@ -127,6 +127,9 @@ WRONG_OUTPUTS: Mapping[str, str] = {
     "all-nan": "all elements NaN",
     "one-nan": "one element NaN",
     "all-inf": "all elements infinite",
+    "truncated": "the reference, rounded towards zero (shown only: no verdict depends on it)",
+    "half-up": "the reference, halves rounded away from zero (shown only)",
+    "two-ulp": "all elements two ulp off (shown only)",
     "anchor": "the element with the tightest bound displaced by 16 times that bound",
     "slice-zeroed": "the output of an oracle of your own for inputs of which one slice is 0",
     "one-twice": "an output with a free order: one element also in the place of another",
@@ -138,6 +141,32 @@ WRONG_OUTPUTS: Mapping[str, str] = {
     "other-share": "a random mask with another share of ones",
     "periodic": "a random mask that repeats after some elements",
     "rows-alike": "a random mask whose rows are equal",
+}
+# What became of a wrong output, in one case or in all cases of a shape.
+TRIED: Mapping[str, str] = {
+    "rejected": "the checks detect the wrong output",
+    "accepted": (
+        "the checks accept the wrong output; if no case of the same variant, output, shape and device "
+        "rejects it, these cases are inconclusive"
+    ),
+    "not-eligible": "on the inputs of this case the wrong output is no different from the correct one",
+    "never-eligible": "no profile of the run distinguishes the wrong output from the correct one",
+    "never detectable": "the same as never-eligible, in reports",
+    "undetected": "a change of the formula that no profile of the run distinguishes from the formula",
+    "not-known": "the oracle is your own and does not say which terms the output adds up",
+    "not-applicable": "there is no such wrong output, as in a row of one element",
+}
+# Columns, lines and other words of a report.
+OTHERS: Mapping[str, str] = {
+    "watched": (
+        "a separate run of a case on the cpu device, which checks memory accesses and races "
+        "(`--watch`); its outputs are not compared"
+    ),
+    "error allowance": "the limit on the error before the last rounding to the output's format",
+    "share of allowance": (
+        "the smallest factor on the error allowance with which the case still passes: above 1 it "
+        "fails"
+    ),
 }
 PROPERTIES: Mapping[str, str] = {
     "row-sum": "the sum of each row has a known value",
@@ -184,6 +213,8 @@ def index() -> list[tuple[str, str, str]]:
         *((name, "fault of an output", text) for name, text in STRUCTURE.items()),
         *((name, "pattern of failing elements", text) for name, text in PATTERNS.items()),
         *((name, "wrong output tried", text) for name, text in WRONG_OUTPUTS.items()),
+        *((name, "outcome of a wrong output", text) for name, text in TRIED.items()),
+        *((name, "report", text) for name, text in OTHERS.items()),
         *((name, "property", text) for name, text in PROPERTIES.items()),
         *((name, "claim", text) for name, text in CLAIMS.items()),
         *((name, "metric", one.sentence) for name, one in METRICS.items()),
