@@ -148,3 +148,37 @@ def test_a_kernel_outside_of_home_names_no_folder(
             assert b"secret" not in render(found, kind), kind
     bare = msgspec.structs.replace(found, specs={})
     assert b"secret" not in msgspec.json.encode(bare)
+
+
+def test_a_folder_with_marks_that_json_escapes_is_not_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for mark in ('"', "\\"):
+        folder = tmp_path / f"some{mark}one"
+        write_example(folder)
+        assert run(["verify", str(folder / "spec.yaml"), "--device", "cpu", "-q"]) == 8
+        text = next(Path("reports").glob("*.json")).read_text("utf-8")
+        assert "cannot be included: ./" in text
+        assert tmp_path.name not in text
+
+
+def test_the_file_behind_a_link_is_named_as_the_spec_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also in what the compiler says, and headers that lie beside the file."""
+    folder, author = tmp_path / "spec", tmp_path / "author"
+    write_example(folder)
+    author.mkdir()
+    kernel = next(folder.glob("*.hip"))
+    (author / "real.hip").write_text(f'#include "beside.h"\n{kernel.read_text("utf-8")}')
+    (author / "beside.h").write_text("static_assert(sizeof(int) == 3);\n")
+    kernel.unlink()
+    kernel.symlink_to(author / "real.hip")
+    monkeypatch.chdir(folder)
+    assert run(["verify", "spec.yaml", "--device", "cpu", "-q"]) != 0
+    found = stage.read(next(Path("reports").glob("*.json")))
+    text = stage.to_json(found)
+    assert "beside.h:1" in text
+    assert "author" not in text
+    assert not any(b"/author" in render(found, kind) for kind in EVIDENCE_FORMATS)

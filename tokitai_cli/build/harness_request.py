@@ -24,7 +24,7 @@ def harness_request(case: Case, only: Collection[str] | None = None) -> HarnessR
     source = source_path(case)
     if any(mark in str(source) for mark in '"\n\r\\'):
         raise SpecError(
-            f"the path of the kernel source cannot be included: {str(source)!r}",
+            f"the path of the kernel source cannot be included: {source}",
             where=Location(case.loaded.path, key=f"variants.{case.variant_name}.source"),
             hint="use a folder without quotes, backslashes and line breaks",
         )

@@ -41,15 +41,20 @@ def without_folders(evidence: _Result, folders: Mapping[str, str]) -> _Result:
     known |= {} if home is None else {str(home): "~"}
     homes: list[str] = [f"{root}[^/\\s'\"]+" for root in _ROOTS if root in text]
     told: list[str] = [
-        re.escape(one) for one in sorted(known, key=len, reverse=True) if one in text
+        re.escape(one) for one in sorted(known, key=len, reverse=True) if _in_json(one) in text
     ]
     if not told and not homes and not _ABSOLUTE.search(text):
         return evidence
-    if home is not None and str(home) in text:
+    if home is not None and _in_json(str(home)) in text:
         homes.insert(0, re.escape(str(home)))
     in_shells: list[str] = [re.escape(one) for one, word in known.items() if word.startswith("$")]
     clean = _Clean(_pattern([*told, *homes]), _pattern([*in_shells, *homes]), known)
     return msgspec.convert(clean.told(msgspec.to_builtins(evidence)), type(evidence))
+
+
+def _in_json(path: str) -> str:
+    """The path as JSON text has it: quotes and backslashes stand behind a backslash there."""
+    return msgspec.json.encode(path).decode()[1:-1]
 
 
 def index_without_folders(index: BatchIndex) -> BatchIndex:

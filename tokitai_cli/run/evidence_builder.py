@@ -187,6 +187,7 @@ class EvidenceBuilder:
                 folders={
                     **_caches(),
                     **_elsewhere(loaded),
+                    str(loaded.folder.resolve()): ".",
                     str(loaded.folder): ".",
                     str(resources.kernels_dir()): _SHIPPED,
                 },
@@ -305,14 +306,33 @@ def _elsewhere(loaded: LoadedSpec) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     for variant in loaded.spec.variants.values():
-        for path in map(Path, (variant.source, *variant.include, *flags.paths(variant.flags))):
+        named = (variant.source, *variant.include, *flags.paths(variant.flags))
+        found |= {key: word for name in named for key, word in _behind_link(loaded, name).items()}
+        for path in map(Path, named):
             if not path.is_absolute():
-                place, named = (os.path.normpath(one) for one in (loaded.folder / path, path))
-                if named.startswith(".."):
-                    found[place] = named
+                place, word = (os.path.normpath(one) for one in (loaded.folder / path, path))
+                if word.startswith(".."):
+                    found[place] = word
             elif path.parts[1] not in _SYSTEM:
                 found[str(path)] = f"{_ELSEWHERE}/{path.name}"
                 found.setdefault(str(path.parent), _ELSEWHERE)
+    return found
+
+
+def _behind_link(loaded: LoadedSpec, name: str) -> dict[str, str]:
+    """What `name` links to, or names in a package, with the word by which the spec names it.
+
+    Headers are found beside the file that a link leads to, so that they stand beside the link too.
+    """
+    given = resources.file_of(loaded.folder, name)
+    real = given.resolve()
+    if os.path.normpath(loaded.folder / name) == str(real) or real.parts[1] in _SYSTEM:
+        return {}
+    path = Path(name)
+    word = f"{_ELSEWHERE}/{path.name}" if path.is_absolute() else os.path.normpath(path)
+    found = {str(real): word}
+    if real.is_file() and not real.is_relative_to(loaded.folder.resolve()):
+        found[str(real.parent)] = os.path.dirname(word) or "."  # noqa: PTH120
     return found
 
 
