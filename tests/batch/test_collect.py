@@ -534,6 +534,12 @@ def test_a_spec_at_fault_stops_no_other_and_is_a_result(
     index = read_index(out / "index.json")
     assert index.verdict == "not-run"
     assert index.counts == {"verified": 8, "vacuous": 1}
+    assert run(["claims", str(out / "evidence"), "--require", "numerical-agreement"]) == 0
+    capsys.readouterr()
+    assert run(["claims", str(out), "--require", "numerical-agreement"]) == 1
+    told = capsys.readouterr().out
+    assert "a spec could not be used: " in told
+    assert "bad/spec.yaml" in told
     assert "1 spec could not be used: " in index.reason
     (fault,) = index.faults
     assert "bad/spec.yaml" in fault

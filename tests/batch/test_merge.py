@@ -17,6 +17,7 @@ from tests.batch_samples import Sample
 from tokitai_cli import evidence
 from tokitai_cli.batch.index import render_folder, summarise
 from tokitai_cli.batch.index.index_files import read_cases
+from tokitai_cli.batch.index.summary import UNSANITIZED
 from tokitai_cli.batch.joining import merge
 from tokitai_cli.batch.store.database import Store
 from tokitai_cli.core.errors import StorageError, UsageError
@@ -93,7 +94,8 @@ def test_shards_become_one_batch(tmp_path: Path) -> None:
     assert (index.shard, index.shards, index.not_started) == ("", ["1/2", "2/2"], 0)
     assert (index.left_out, index.hosts) == (3, ["node-1", "node-2"])
     assert (index.started, index.seconds) == ("2023-11-14T22:13:21Z", 6.0)
-    assert index.notes == ["note 1", "note 2", "its time is that of the longest shard"]
+    longest = "the shards run at the same time: the time given here is that of the longest"
+    assert index.notes == ["note 1", "note 2", longest, UNSANITIZED]
     assert index.rerun == f"tokitai batch specs --seed 0 --device cpu --out {out}"
     rows = list(read_cases(index, out / "index.json"))
     assert [row.profile for row in rows] == list(PROFILES)
@@ -258,7 +260,7 @@ def test_missing_shards_are_named(tmp_path: Path) -> None:
     third = half(2)
     third.change(shard="3/4")
     shards = [write(tmp_path, first, "s1"), write(tmp_path, third, "s3")]
-    with pytest.raises(UsageError, match="missing: 2 shards 2/4, 4/4"):
+    with pytest.raises(UsageError, match="2 shards of 4 missing: 2/4, 4/4"):
         merge(shards, tmp_path / "all")
 
 

@@ -47,7 +47,11 @@ def test_lists_and_texts_are_read_as_on_the_command_line(tmp_path: Path) -> None
         ("[tool.tokitai]\nrepeat = 1\n", "pyproject.toml:2", "at least 2"),
         ('[tool.tokitai]\nrepeat = "x"\n', "pyproject.toml:2", "not of type int"),
         ("[tool.tokitai]\nstrict = 1\n", "pyproject.toml:2", "not of type bool"),
-        ("[tool.tokitai.verifi]\nrepeat = 3\n", "pyproject.toml:1", "no such verb"),
+        (
+            "[tool.tokitai.verifi]\nrepeat = 3\n",
+            "pyproject.toml:1",
+            "no command that takes options",
+        ),
         ("[tool.tokitai.verify]\njobs = 3\n", "pyproject.toml:2", "no option of verify"),
         ('[tool.tokitai]\nvariant = "a"\n', "pyproject.toml:2", "only the command line"),
         ("[tool.tokitai]\nrun-authors-code = true\n", "pyproject.toml:2", "only the command line"),

@@ -115,6 +115,7 @@ def test_a_failure_is_told_in_full_and_without_a_traceback(place: Path) -> None:
     assert ".py:" not in told
     assert re.search(r"^FAILED \S+@cpu - Failed: refuted: grad_a\[", told, re.MULTILINE)
     assert "tokitai: 2 cases of 1 spec" in done.stdout
+    assert done.stdout.count("not checked by a sanitizer") == 1
 
 
 @pytest.mark.parametrize(

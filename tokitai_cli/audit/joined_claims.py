@@ -25,14 +25,20 @@ class _Head(msgspec.Struct):
     schema: str = ""
 
 
-def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
+def claims(
+    places: Sequence[str], required: Sequence[str] = (), missing: Sequence[str] = ()
+) -> Answer:
     """Gates over all evidence under folders; fine where those `required` are open in every file.
 
     A gate is computed again from the records of its report, whatever the report says. A file that
-    cannot be read, or that contradicts itself, is a fault, and supports nothing. Raises UsageError where
-    there is no evidence, or no such claim.
+    cannot be read, or that contradicts itself, is a fault, and supports nothing; so is each line of
+    `missing`, which says what of a batch has no evidence. Raises UsageError where there is no evidence,
+    or no such claim.
     """
     runs, lacking = _read(places)
+    unfit = len(lacking)
+    lacking += [Remark(text, fault=True) for text in missing]
+    whole = not lacking
     if not runs and not lacking:
         raise UsageError("no evidence found", hint="name folders with NAME.json of runs")
     gates = {file: {gate.name: gate for gate in evidence.gates(run)} for file, run in runs}
@@ -40,11 +46,11 @@ def claims(places: Sequence[str], required: Sequence[str] = ()) -> Answer:
     for name in required:
         if name not in names and runs:
             raise UsageError(f"--require {name}: no such claim", hint=near(name, names))
-    summary, backing, unfit = [], [], len(lacking)
+    summary, backing = [], []
     for name in names:
         records = [gates[file][name] for file, _ in runs]
         backed = sum(one.supported for one in records)
-        state = CLAIM_STATES[evidence.supported_by_all(records) and not unfit]
+        state = CLAIM_STATES[evidence.supported_by_all(records) and whole]
         summary.append((name, state, f"{backed} of {len(runs) + unfit}"))
         for file, run in runs:
             gate = gates[file][name]

@@ -109,7 +109,7 @@ def _begun(shards: Sequence[Shard], out: Path) -> Begun:
 def _ended(shards: Sequence[Shard]) -> BatchEnded:
     """End of the whole: the last one's time, and the wall time of the longest."""
     ends = [shard.ended for shard in shards if shard.ended is not None]
-    longest = "its time is that of the longest shard"
+    longest = "the shards run at the same time: the time given here is that of the longest"
     notes = dict.fromkeys([*(note for one in ends for note in one.notes), longest])
     return BatchEnded(
         how="whole",
@@ -239,7 +239,7 @@ def _check_complete(shards: Sequence[Shard]) -> list[Shard]:
     lacking = [f"{index}/{count}" for index in range(1, count + 1) if index not in found]
     if lacking:
         raise UsageError(
-            f"missing: {plural(len(lacking), 'shard')} {', '.join(lacking)}",
+            f"{plural(len(lacking), 'shard')} of {count} missing: {', '.join(lacking)}",
             hint="give the folders of all shards",
         )
     return [found[index] for index in sorted(found)]

@@ -35,7 +35,8 @@ def options_from_file(verb: str, folder: Path | None = None) -> dict[str, Any]:
     own = {key: one for key, one in table.items() if isinstance(one, dict)}
     for name in own:
         if name not in _VERBS:
-            raise _fault(path, text, "tool.tokitai", name, "no such verb", near(name, _VERBS))
+            fault = f"{name} is no command that takes options from {FILE}"
+            raise _fault(path, text, "tool.tokitai", name, fault, near(name, _VERBS))
     known = {one.flag.removeprefix("--"): one for one in TABLE if one.in_file}
     for key in table.keys() - own.keys():
         if key not in known:

@@ -12,6 +12,11 @@ from tokitai_cli.core.model.wording import plural
 if TYPE_CHECKING:
     from tokitai_cli.pytest_plugin.items import SpecFile, SpecSession
 
+# What no test of a case is checked for.
+UNSANITIZED = (
+    "tokitai: races and memory accesses inside the kernels: not checked by a sanitizer; "
+    "`tokitai verify` and `tokitai batch --sanitize` check them"
+)
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -79,6 +84,13 @@ class SpecCollector:
         told = f"tokitai: {plural(specs.cases, 'case')} of {plural(specs.read, 'spec')}"
         left = f", {plural(specs.left_out, 'combination')} left out" if specs.left_out else ""
         return [told + left, *specs.notes]
+
+    @pytest.hookimpl
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """What the cases that ran were not checked for, also where workers of xdist ran them."""
+        reports = [one for several in terminalreporter.stats.values() for one in several]
+        if any("verdict" in dict(getattr(one, "user_properties", ())) for one in reports):
+            terminalreporter.write_line(UNSANITIZED)
 
     @pytest.hookimpl
     def pytest_unconfigure(self) -> None:

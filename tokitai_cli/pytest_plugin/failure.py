@@ -46,6 +46,7 @@ def _around(record: CaseRecord) -> Iterator[str]:
     for output in record.outputs:
         if output.pattern is not None:
             yield f"  pattern of {output.name}: {output.pattern.kind} ({output.pattern.words})"
+    yield from (f"  {finding.line}" for finding in record.findings[:MOST_LINES])
     if record.reproduced is not None:
         yield (
             f"  run again in a new process: {'the same' if record.reproduced else 'a different'} "

@@ -251,6 +251,9 @@ class LoggedPass(WatchedPass):
             return outcome
         else:
             report = _read(self._sanitizer, tail.new())
+            if not report.fault:  # its log has addresses, which the findings have as lines
+                words = "\n".join(one.line for one in report.findings)
+                report = msgspec.structs.replace(report, words=words)
         return _judged(outcome, self._sanitizer, report, prepared.case, self._probe, self._settings)
 
 

@@ -7,12 +7,14 @@ from tokitai_cli.batch.index.index_files import (
     read_cases,
     render_index_file,
 )
+from tokitai_cli.batch.index.lacking import lacking
 from tokitai_cli.batch.index.summary import Accept, render_folder, summarise
 
 __all__ = [
     "Accept",
     "clear_index",
     "is_index",
+    "lacking",
     "read_cases",
     "render_folder",
     "render_index_file",

@@ -28,6 +28,10 @@ from tokitai_cli.core.model.wording import plural
 from tokitai_cli.evidence import queries
 from tokitai_cli.run.agreement import Agreements
 
+# What no case of a batch without --sanitize is checked for.
+UNSANITIZED = (
+    "races and memory accesses inside the kernels: not checked by a sanitizer; add --sanitize"
+)
 # Takes evidence and the place where it will stand, or raises an error.
 Accept = Callable[[Evidence, Path], None]
 
@@ -183,6 +187,8 @@ class _Summary:
             verdict, reason = Verdict.NOT_RUN, f"{unread}; of the others {reason}"
         matrix, note = self.rows.matrix()
         notes = [] if ended is None else list(ended.notes)
+        if counts and not begun.settings.sanitize:
+            notes.append(UNSANITIZED)
         return BatchIndex(
             verdict=verdict,
             reason=reason,

@@ -112,8 +112,9 @@ def claims(
     Example: tokitai claims reports/
     """
     from tokitai_cli.audit.joined_claims import claims
+    from tokitai_cli.batch import lacking
 
-    return _shown(claims(places, require or ()), json)
+    return _shown(claims(places, require or (), lacking(places)), json)
 
 
 def attest(

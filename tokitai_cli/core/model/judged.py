@@ -302,6 +302,11 @@ class FindingRecord(Record, frozen=True, kw_only=True):
         mild = "warning: " if self.severity == "warning" else ""
         return f"{mild}{self.message} ({place}{seen})" if place else f"{mild}{self.message}{seen}"
 
+    @property
+    def line(self) -> str:
+        """The words behind the tool and the kind."""
+        return f"{self.tool}, {self.kind}: {self.words}"
+
 
 def graver(finding: FindingRecord, *, strict: bool) -> FindingRecord:
     """The finding; as an error where `strict`."""
