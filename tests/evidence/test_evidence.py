@@ -21,7 +21,7 @@ from tokitai_cli import evidence as stage
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import EvidenceError, UsageError
 from tokitai_cli.core.model.evidence import EVIDENCE_SCHEMA, Evidence
-from tokitai_cli.core.model.judged import ExaminationRecord
+from tokitai_cli.core.model.judged import ExaminationRecord, FindingRecord
 from tokitai_cli.core.model.spec import ScalarArg
 from tokitai_cli.core.model.verdict import Stage, Verdict
 from tokitai_cli.evidence import Outcome, queries, statements, tool
@@ -323,6 +323,23 @@ def test_what_a_not_deterministic_variant_measured_is_volatile() -> None:
     assert record.repeats is not None
     assert record.repeats.differing_outputs == ["grad_a"]
     assert not gate(runs[0], "bitwise-reproducible")
+
+
+def test_a_not_deterministic_case_keeps_its_findings() -> None:
+    found = FindingRecord(
+        tool="watch of accesses",
+        kind="race",
+        message="read of 4 bytes and write by another thread",
+        kernel="sums",
+        location="k.cu:7, k.cu:9",
+        threads="block (1,0,0), thread (0,0,0)",
+        array="w[3]",
+        count=4,
+    )
+    case = samples.refuted(deterministic=False, findings=[found])
+    made = stage.assemble(samples.parts([case]))
+    assert made.cases[0].findings == [msgspec.structs.replace(found, count=1)]
+    assert made.volatile.measured[case.key].findings == [found]
 
 
 def test_a_refuted_not_deterministic_case_keeps_its_reason_out_of_the_digest() -> None:

@@ -188,7 +188,7 @@ def _split(case: CaseRecord) -> tuple[CaseRecord, MeasuredRecord | None]:
 
     What stays: which checks judged what, with which limits, and whether they passed. What goes:
     every number, index and text that comes from the kernel's output, so that two runs with the
-    same verdicts have the same digest.
+    same verdicts and findings have the same digest.
     """
     if case.deterministic or not (case.outputs or case.findings or case.properties):
         return case, None
@@ -213,11 +213,8 @@ def _split(case: CaseRecord) -> tuple[CaseRecord, MeasuredRecord | None]:
             msgspec.structs.replace(item, value=None, detail="") for item in case.properties
         ],
         repeats=repeats,
-        # What was found, and where, is no measurement; how often and by whom is.
-        findings=[
-            msgspec.structs.replace(one, message="", threads="", array="", count=1)
-            for one in case.findings
-        ],
+        # What was found, where and by whom is no measurement; how often it was met is.
+        findings=[msgspec.structs.replace(one, count=1) for one in case.findings],
         reproduced=None,
     )
     return kept, record
