@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from tokitai_cli.build.ptx_memory import atomic, copied, fence, memory
 from tokitai_cli.build.ptx_operands import (
     PTX,
     Call,
@@ -18,10 +19,6 @@ from tokitai_cli.build.ptx_operands import (
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
              "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}  # fmt: skip
 _ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
-_ORDERS = {"relaxed", "acquire", "release", "acq_rel", "cta", "gpu", "sys"}
-_CACHES = {"nc", "ca", "cg", "cs", "cv", "lu", "wb", "wt", "volatile", "weak", *_ORDERS}
-_ATOMICS = {"add": "Add", "min": "Min", "max": "Max", "and": "And", "or": "Or", "xor": "Xor",
-            "exch": "Exch", "cas": "CAS", "inc": "Inc", "dec": "Dec"}  # fmt: skip
 
 
 def instruction(text: str, names: Names) -> str:
@@ -214,71 +211,6 @@ def _converted(call: Call) -> str:
     return call.write(0, f"{PTX}saturated_to<{into}>({value})" if words else f"({into})({value})")
 
 
-def _place(call: Call, part: str, space: str) -> str:
-    """Address and offset of a memory operand."""
-    found = re.fullmatch(
-        r"\[\s*(%\[\w+\]|[^\s+\]]+)\s*(?:\+\s*(-?\d+|0[xX][0-9a-fA-F]+))?\s*\]", part
-    )
-    if found is None:
-        raise Unknown(call.text)
-    address = value_of(found[1], "unsigned long long", call.names, call.text)
-    at = (
-        f"{PTX}shared_at({address})"
-        if space == "shared"
-        else f"reinterpret_cast<const void*>({address})"
-    )
-    return f"{at}, {found[2] or 0}"
-
-
-def _memory(call: Call) -> str:
-    """ld and st: of global, shared and generic memory, of one to four elements."""
-    words = [one for one in call.words[:-1] if one not in _CACHES and not re.match(r"L[12]::", one)]
-    spaces = [one for one in words if one in {"global", "shared"}]
-    counts = [int(one[1:]) for one in words if one in {"v2", "v4"}]
-    if (
-        len(words) != len(spaces) + len(counts)
-        or len(spaces) > 1
-        or len(counts) > 1
-        or len(call.parts) != 2
-    ):
-        raise Unknown(call.text)
-    kind, loads = call.kind, call.base == "ld"
-    count = counts[0] if counts else 1
-    values = call.parts[0 if loads else 1].strip("{} ").split(",")
-    if len(values) != count:
-        raise Unknown(call.text)
-    place = _place(call, call.parts[1 if loads else 0], spaces[0] if spaces else "")
-    code = []
-    for number, name in enumerate(one.strip() for one in values):
-        at = f"{place} + {number} * (long long)sizeof({kind})"
-        if not loads:
-            value = value_of(name, kind, call.names, call.text)
-            code.append(f"{PTX}store<{kind}>({at}, {value});")
-        elif name != "_":
-            code.append(f"const {kind} tokitai_read_{number} = {PTX}load<{kind}>({at});")
-    for number, name in enumerate(one.strip() for one in values) if loads else ():
-        if name != "_":
-            register, own = register_of(name, call.names, call.text)
-            code.append(f"{register} = {PTX}as<{own}>(tokitai_read_{number});")
-    return " ".join(code)
-
-
-def _atomic(call: Call) -> str:
-    """atom, and red, which gives nothing back: of global, shared and generic memory."""
-    words = [one for one in call.words[:-1] if one not in _ORDERS]
-    spaces = [one for one in words if one in {"global", "shared"}]
-    (operation, *more) = [one for one in words if one not in spaces] or [""]
-    at = 0 if call.base == "red" else 1
-    given = 2 if operation == "cas" else 1
-    if operation not in _ATOMICS or more or len(spaces) > 1 or len(call.parts) != at + 1 + given:
-        raise Unknown(call.text)
-    kind = call.kind
-    place = _place(call, call.parts[at], spaces[0] if spaces else "")
-    values = ", ".join(call.read(at + 1 + one, kind) for one in range(given))
-    value = f"atomic{_ATOMICS[operation]}({PTX}element<{kind}>({place}), {values})"
-    return call.write(0, value) if at and call.parts[0] != "_" else f"{value};"
-
-
 def _quotient(call: Call) -> str:
     """div of floats and of whole numbers, rem of these; by 0 it is a fault, as in C++."""
     kind = call.kind
@@ -335,32 +267,6 @@ def _plain(known: Mapping[str, str]) -> Callable[[Call], str]:
         return code
 
     return rule
-
-
-def _copied(call: Call) -> str:
-    """cp.async of global to shared memory, and its waits. Raises Unknown for bulk copies."""
-    words = [one for one in call.words if not re.match(r"L2::", one)]
-    number = call.read(0, "unsigned") if words == ["async", "wait_group"] else ""
-    known = {"commit_group": "__pipeline_commit();", "wait_group": f"__pipeline_wait_prior({number});",
-             "wait_all": "__pipeline_commit(); __pipeline_wait_prior(0);"}  # fmt: skip
-    if words[:1] == ["async"] and len(words) == 2 and words[1] in known:
-        return known[words[1]]
-    hinted = [one.partition("::")[0] for one in words[2:]]
-    parts = call.parts[:-1] if "L2::cache_hint" in call.words else call.parts
-    if (
-        words[:1] != ["async"]
-        or words[1:2] not in (["ca"], ["cg"])
-        or hinted != ["shared", "global"]
-    ):
-        raise Unknown(call.text)
-    if len(parts) not in {3, 4} or words[2] not in {"shared", "shared::cta"}:
-        raise Unknown(call.text)
-    size = call.read(2, "unsigned")
-    count = size if len(parts) == 3 else call.read(3, "unsigned")
-    if len(parts) == 4 and call.names.get(parts[3], ("", ""))[1] == "bool":
-        count = f"{call.read(3, 'bool')} ? 0u : {size}"  # what is ignored is 0
-    to, source = _place(call, parts[0], "shared"), _place(call, parts[1], "")
-    return f"{PTX}copy_later({to}, {source}, {size}, {count});"
 
 
 def _prefetched(call: Call) -> str:
@@ -428,14 +334,14 @@ _RULES: dict[str, Callable[[Call], str]] = {
     "prmt": _fixed(f"{PTX}permuted", ["unsigned"] * 3, "b32"),
     "bfe": _field, "bfi": _field, "popc": _counted("__popc", "__popcll"),
     "clz": _counted("__clz", "__clzll"), "brev": _counted("__brev", "__brevll"),
-    "setp": _compared, "selp": _chosen, "cvt": _converted, "cvta": _address, "cp": _copied,
-    "ld": _memory, "st": _memory, "ldu": _memory, "prefetch": _prefetched, "prefetchu": _prefetched,
+    "setp": _compared, "selp": _chosen, "cvt": _converted, "cvta": _address, "cp": copied,
+    "ld": memory, "st": memory, "ldu": memory, "prefetch": _prefetched, "prefetchu": _prefetched,
     "ex2": _approximate("exp2"), "lg2": _approximate("log2"), "sin": _approximate("sin"),
     "cos": _approximate("cos"), "tanh": _approximate("tanh"), "rsqrt": _approximate("1 / sqrt"),
     "sqrt": _function("sqrt", 1, "rn", "approx", "ftz", of=_REAL),
     "rcp": _function("1 / ", 1, "rn", "approx", "ftz", of=_REAL),
     "bar": _plain({"sync 0": "__syncthreads();"}), "barrier": _plain({"sync 0": "__syncthreads();"}),
-    "membar": _plain({"gl": "__threadfence();", "cta": "__threadfence_block();"}),
+    "membar": fence, "fence": fence,
     "trap": _plain({"": "__trap();"}), "dp4a": _dot,
-    "div": _quotient, "rem": _quotient, "neg": _signed, "abs": _signed, "atom": _atomic, "red": _atomic,
+    "div": _quotient, "rem": _quotient, "neg": _signed, "abs": _signed, "atom": atomic, "red": atomic,
 }  # fmt: skip

@@ -53,12 +53,12 @@ inline T atomic_update(T* address, Change change) {
 
 // `CHANGED`: whether another value is left; `EXPRESSION`: what `old` is changed into.
 #define TOKITAI_ATOMIC_FETCH(NAME, BUILTIN, T, CHANGED)                                           \
-  TOKITAI_OURS T tokitai_##NAME(tokitai::Scope scope, T* address, T value TOKITAI_ATOMIC_HERE) {  \
+  TOKITAI_OURS T tokitai_##NAME(tokitai::Stated as, T* address, T value TOKITAI_ATOMIC_HERE) {    \
     tokitai::expect_aligned(address);                                                             \
     tokitai::used(value);                                                                         \
     T old;                                                                                        \
     {                                                                                             \
-      tokitai::AtomicScope of(scope);                                                             \
+      tokitai::AtomicScope of(as);                                                                \
       (void)of;                                                                                   \
       old = BUILTIN(address, value, __ATOMIC_RELAXED);                                            \
     }                                                                                             \
@@ -68,10 +68,10 @@ inline T atomic_update(T* address, Change change) {
   TOKITAI_ATOMIC_FORMS(NAME, T)
 
 #define TOKITAI_ATOMIC_UPDATE(NAME, T, BITS, EXPRESSION)                                          \
-  TOKITAI_OURS T tokitai_##NAME(tokitai::Scope scope, T* address, T value TOKITAI_ATOMIC_HERE) {  \
+  TOKITAI_OURS T tokitai_##NAME(tokitai::Stated as, T* address, T value TOKITAI_ATOMIC_HERE) {    \
     T old;                                                                                        \
     {                                                                                             \
-      tokitai::AtomicScope of(scope);                                                             \
+      tokitai::AtomicScope of(as);                                                                \
       (void)of;                                                                                   \
       old = tokitai::atomic_update<BITS>(address,                                                 \
                                          [value](T old) -> T { return EXPRESSION; });             \
@@ -105,13 +105,13 @@ inline T atomic_update(T* address, Change change) {
   TOKITAI_ATOMIC_CAS(T, BITS)
 
 #define TOKITAI_ATOMIC_CAS(T, BITS)                                                               \
-  TOKITAI_OURS T tokitai_atomicCAS(tokitai::Scope scope, T* address, T compare,                   \
+  TOKITAI_OURS T tokitai_atomicCAS(tokitai::Stated as, T* address, T compare,                     \
                                    T value TOKITAI_ATOMIC_HERE) {                                 \
     tokitai::expect_aligned(address);                                                             \
     tokitai::used(value);                                                                         \
     bool swapped;                                                                                 \
     {                                                                                             \
-      tokitai::AtomicScope of(scope);                                                             \
+      tokitai::AtomicScope of(as);                                                                \
       (void)of;                                                                                   \
       swapped = __atomic_compare_exchange(address, &compare, &value, false, __ATOMIC_RELAXED,     \
                                           __ATOMIC_RELAXED);                                      \

@@ -299,6 +299,7 @@ struct AtomicBits<8> {
 };
 // On the host the strongest order serves for every one.
 inline Scope hip_scope(int scope) { return Scope(scope - __HIP_MEMORY_SCOPE_SINGLETHREAD); }
+inline int hip_number(Scope scope) { return int(scope) + __HIP_MEMORY_SCOPE_SINGLETHREAD; }
 
 template <class T>
 inline auto hip_bits(T* address) {

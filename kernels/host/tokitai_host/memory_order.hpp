@@ -10,20 +10,27 @@ namespace tokitai {
 enum class Scope : unsigned char { thread, warp, block, device, system };
 constexpr int stated_order = -1;  // that of the compiler's builtin
 
+// What an operation states of itself.
+struct Stated {
+  Scope scope;
+  int order;
+  constexpr Stated(Scope of, int stated = stated_order) : scope(of), order(stated) {}
+};
+
 #ifdef TOKITAI_WATCH_ACCESSES
 void watch_scope(Scope scope, int order);
 void watch_scope_ends();
 
 // Of the atomic operations and fences of the calling thread while it lives.
 struct AtomicScope {
-  TOKITAI_UNSANITIZED explicit AtomicScope(Scope scope, int order = stated_order) {
-    watch_scope(scope, order);
-  }
+  TOKITAI_UNSANITIZED explicit AtomicScope(Stated stated) { watch_scope(stated.scope, stated.order); }
+  TOKITAI_UNSANITIZED AtomicScope(Scope scope, int order) { watch_scope(scope, order); }
   TOKITAI_UNSANITIZED ~AtomicScope() { watch_scope_ends(); }
 };
 #else
 struct AtomicScope {
-  explicit AtomicScope(Scope, int = stated_order) {}
+  explicit AtomicScope(Stated) {}
+  AtomicScope(Scope, int) {}
 };
 #endif
 

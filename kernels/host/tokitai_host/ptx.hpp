@@ -145,16 +145,17 @@ inline To saturated_to(From value) {
 }
 inline const void* shared_at(unsigned long long address) { return __cvta_shared_to_generic(size_t(unsigned(address))); }
 template <class T>
-inline T load(const void* address, long long offset) {
-  return *reinterpret_cast<const T*>(static_cast<const char*>(address) + offset);
-}
-template <class T>
 inline T* element(const void* address, long long offset) {
   return reinterpret_cast<T*>(static_cast<char*>(const_cast<void*>(address)) + offset);
 }
+// With a scope and an order; such accesses are atomic.
 template <class T>
-inline void store(const void* address, long long offset, T value) {
-  *reinterpret_cast<T*>(static_cast<char*>(const_cast<void*>(address)) + offset) = value;
+inline T ordered_load(const void* address, long long offset, Scope scope, int order, TOKITAI_HERE) {
+  return hip_atomic_load(element<T>(address, offset), order, hip_number(scope), file, line);
+}
+template <class T>
+inline void ordered_store(const void* address, long long offset, T value, Scope scope, int order) {
+  hip_atomic_store(element<T>(address, offset), value, order, hip_number(scope));
 }
 // cp.async to shared memory; what `count` leaves out of the bytes is 0.
 inline void copy_later(const void* to, long long to_offset, const void* from, long long from_offset, size_t bytes,

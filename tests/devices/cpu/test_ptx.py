@@ -379,6 +379,9 @@ UNKNOWN = [
     ('asm("add.cc.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));', "add.cc.u32"),
     ('asm("cvt.s32.f32 %0, %1;" : "=r"(r) : "f"(a));', "cvt.s32.f32"),
     ('asm("add.u32 %0, %9, 1;" : "=r"(r));', "add.u32"),
+    ('asm("ld.release.gpu.u32 %0, [%1];" : "=r"(r) : "l"(a));', "ld.release.gpu.u32"),
+    ('asm("st.release.u32 [%0], %1;" :: "l"(a), "r"(r));', "st.release.u32"),
+    ('asm("fence.proxy.async;");', "fence.proxy.async"),
     ('asm(TEXT : "=r"(r));', "asm"),
     ('asm("s_nop 0");', "s_nop"),
 ]  # fmt: skip

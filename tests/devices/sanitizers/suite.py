@@ -28,6 +28,7 @@ KINDS = {
     "scopes": "scopes of fences and atomic operations",
     "hip_scopes": "orders and scopes of HIP's operations",
     "orders": "releases, acquires, locks, volatile flags",
+    "ptx_orders": "orders and scopes in inline PTX",
     "blocks": "barriers, shared and global memory, equal values",
     "warps": "votes, shuffles, masks, divergence",
     "copies": "copies, structs, padding, unset bytes",
