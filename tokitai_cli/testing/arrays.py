@@ -43,7 +43,10 @@ def as_numpy(array: Any, name: str = "the array") -> NDArray[Any]:
 
 
 def as_arrays(arrays: Any, name: str) -> dict[str, NDArray[Any]]:
-    """Arrays by name; one alone has the name `name`."""
+    """Arrays by name; one alone has the name `name`. Raises UsageError for a list of arrays."""
+    if isinstance(arrays, list | tuple) and any(hasattr(one, "shape") for one in arrays):
+        hint = "give them by name, as {'x': x, 'weight': weight}"
+        raise UsageError("several arrays have no names", hint=hint)
     if not isinstance(arrays, Mapping):
         return {name: as_numpy(arrays, name)}
     return {str(key): as_numpy(array, str(key)) for key, array in arrays.items()}

@@ -186,6 +186,7 @@ def _expected(
     for name in set(allowed) - set(Allowed.__annotations__):
         raise UsageError(f"there is no option {name}", hint=near(name, Allowed.__annotations__))
     scalars, params = given
+    _check_names(formula, [*params, *arrays, *scalars])
     case = _case(formula, arrays, dict(params), allowed, outputs)
     cut = [name for name, array in arrays.items() if array.dtype == np.float32]
     function = _as_in_specs(formula, cut if allowed.get("tf32", False) else ())
@@ -269,9 +270,24 @@ def _decoded(scalars: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
+def _is_by_name(formula: Callable[..., Any]) -> bool:
+    return [*inspect.signature(formula).parameters][:3] != ["params", "inputs", "scalars"]
+
+
+def _check_names(formula: Callable[..., Any], names: Collection[str]) -> None:
+    """Raise UsageError where the formula has no argument of one of the names."""
+    known = inspect.signature(formula).parameters
+    if not _is_by_name(formula) or any(one.kind is one.VAR_KEYWORD for one in known.values()):
+        return
+    for name in names:
+        if name not in known:
+            called = getattr(formula, "__name__", "formula")
+            raise UsageError(f"{called}() has no argument {name!r}", hint=near(name, known))
+
+
 def _as_in_specs(formula: Callable[..., Any], cut: Collection[str] = ()) -> Callable[..., Any]:
     """`function(params, inputs, scalars)` that returns outputs by name; `cut`: inputs cut to TF32."""
-    by_name = [*inspect.signature(formula).parameters][:3] != ["params", "inputs", "scalars"]
+    by_name = _is_by_name(formula)
 
     @functools.wraps(formula)
     def function(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
@@ -294,5 +310,6 @@ def _called(
 ) -> Mapping[str, Any]:
     """What the formula gives for plain arrays: names and shapes of the outputs."""
     scalars, params = given
+    _check_names(formula, [*params, *arrays, *scalars])
     asked = FormulaCall(_as_in_specs(formula), dict(params), arrays, _decoded(scalars))
     return asked.in_double()
