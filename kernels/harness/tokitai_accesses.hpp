@@ -197,6 +197,23 @@ inline void on_atomic(const void* address, size_t size, AtomicAccess does, const
   on_ordered(address, size, does, is_atomic, pc, frame);
 }
 
+// A fence orders what stands in front of it: of two volatile words that are written behind one, who has
+// acquired it through the one cannot count on the other. Whoever reads that again and again waits for it
+// (`polled`); and another's read in front of this one may have been acquired as well.
+inline void check_published(const Area& area, const Cell& cell, size_t offset, size_t size, const Stamp& now,
+                            void* const* frame) {
+  const Stamp& past = cell.write;
+  if (!(past.flags & is_volatile) || cell.reads[0].block || cell.reads[1].block || past.time < 2) return;
+  const bool shared = area.kind == Area::Kind::shared;
+  if (past.block < order.first_block || ordered(past, now, shared).level == sound) return;
+  Stamp fenced = past;
+  fenced.time--;  // each fence begins another time of its thread
+  if (ordered(fenced, now, shared).level != sound) return;
+  Stamp plain = past;
+  plain.flags = is_volatile;
+  race(area, offset, size, plain, now, true, false, {level_count, 0}, frame);
+}
+
 // A volatile write right behind a fence publishes a flag, as a relaxed atomic write does; a volatile read
 // of what was written so, or atomically, meets it. Other volatile accesses are plain ones.
 inline void on_volatile(const void* address, size_t size, bool writes, const void* pc,
@@ -214,7 +231,9 @@ inline void on_volatile(const void* address, size_t size, bool writes, const voi
     if (latest.pc == now.place && latest.address == address) accesses.polled.insert(pc_of(now));
     latest = {now.place, address};
     const size_t offset = size_t(at - area->begin);
-    flag = area->cells && area->cells[offset >> area->granule].write.flags & is_atomic;
+    const Cell* cell = area->cells ? &area->cells[offset >> area->granule] : nullptr;
+    flag = cell && cell->write.flags & is_atomic;
+    if (flag) check_published(*area, *cell, offset, size, now, frame);
   }
   if (flag)
     return on_ordered(address, size, {!writes, writes, false, writes, __ATOMIC_RELAXED, Scope::system},

@@ -244,3 +244,59 @@ KERNEL relaxed_counter(const float* x, float* y, float* ws, int* flags, int n) {
   const int mine = atomicAdd(&flags[0], 1);
   ws[wrong ? mine / 2 : mine] = x[threadIdx.x] + float(mine);  // <- race
 }
+
+// 2 32 warns resident-blocks
+KERNEL value_behind_its_flag(const float* x, float* y, float* ws, int* flags, int n) {
+  volatile int* ready = flags;
+  volatile float* value = ws;
+  if (threadIdx.x) return;
+  if (blockIdx.x == 0) {
+    if (!wrong) *value = x[0];
+    __threadfence();
+    *ready = 1;
+    if (wrong) *value = x[0];
+  } else {
+    while (*ready == 0) {
+    }
+    __threadfence();
+    y[0] = *value;  // <- race
+  }
+}
+
+// 4 32 warns resident-blocks
+KERNEL look_back_by_two_words(const float* x, float* y, float* ws, int* flags, int n) {
+  volatile int* ready = flags;
+  volatile float* sums = ws;
+  if (threadIdx.x) return;
+  const int b = blockIdx.x;
+  float sum = x[b];
+  if (b) {
+    while (ready[b - 1] == 0) {
+    }
+    __threadfence();
+    sum += sums[b - 1];  // <- race
+  }
+  if (wrong) __threadfence();
+  sums[b] = sum;
+  if (!wrong) __threadfence();
+  ready[b] = 1;
+  y[b] = sum;
+}
+
+// 3 32 warns resident-blocks
+KERNEL flags_for_two_blocks(const float* x, float* y, float* ws, int* flags, int n) {
+  volatile int* ready = flags;
+  if (threadIdx.x) return;
+  const int b = blockIdx.x;
+  if (b == 0) {
+    ws[0] = x[0];
+    if (!wrong) __threadfence();
+    ready[0] = 1;
+    ready[1] = 1;
+  } else {
+    while (ready[b - 1] == 0) {
+    }
+    __threadfence();
+    y[b] = ws[0];  // <- race
+  }
+}
