@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,20 @@ def test_faults_are_errors_with_their_line(
     with pytest.raises(UsageError, match=words) as caught:
         options_from_file("verify", written(tmp_path, text))
     assert where in str(caught.value.where)
+
+
+def test_a_file_in_another_encoding_is_an_error(tmp_path: Path) -> None:
+    for data in ("[tool.tokitai]\nrepeat = 3\n".encode("utf-16"), b"[tool.tokitai]\n# \xe9\n"):
+        (tmp_path / "pyproject.toml").write_bytes(data)
+        with pytest.raises(UsageError, match="cannot be read"):
+            options_from_file("verify", tmp_path)
+
+
+def test_a_pipe_of_that_name_is_no_file(tmp_path: Path) -> None:
+    folder = written(tmp_path, "[tool.tokitai]\nrepeat = 3\n") / "below"
+    folder.mkdir()
+    os.mkfifo(folder / "pyproject.toml")
+    assert options_from_file("verify", folder) == {"repeat": 3}
 
 
 def test_the_command_line_goes_before_the_file(

@@ -238,12 +238,14 @@ def test_colors_are_forced_where_that_is_asked_for(monkeypatch: pytest.MonkeyPat
     """In a pipe too, as CI systems show them; NO_COLOR goes before, and progress stays plain lines."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     shown = []
-    for name, value in (("FORCE_COLOR", ""), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")):
+    for name, value in (
+        *(("FORCE_COLOR", ""), ("FORCE_COLOR", "0"), ("FORCE_COLOR", "1"), ("NO_COLOR", "1")),
+    ):
         monkeypatch.setenv(name, value)
         stream = io.StringIO()
         streams.emit([Line("refuted", BAD)], stream)
         shown.append("\x1b[" in stream.getvalue())
-    assert shown == [False, True, False]
+    assert shown == [False, False, True, False]
 
 
 def test_a_dumb_terminal_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -153,7 +153,7 @@ def test_the_bound_is_an_array_beside_the_reference() -> None:
         (X[:0], softmax, X[:0], {}, VacuousError, "no elements"),
         (X, softmax, X, {"dtype": "float16"}, UsageError, "float32, but float16 is expected"),
         (X, softmax, X, {"dtype": "half"}, UsageError, "did you mean float16"),
-        (X, softmax, X[:3], {}, SpecError, r"\[3, 64\]"),
+        (X, softmax, X[:3], {}, MismatchError, r"got \[16, 64\], the formula gives \[3, 64\]"),
         (X, np.sinc, X, {}, SpecError, "sinc"),
         (X, rms_norm, {"x": X, "wieght": WEIGHT}, {"scalars": EPS}, UsageError,
          r"rms_norm\(\) has no argument 'wieght'.*weight"),
@@ -161,7 +161,20 @@ def test_the_bound_is_an_array_beside_the_reference() -> None:
         ([["a"]], softmax, X, {}, UsageError, "is not a kernel dtype"),
         (X, softmax, X, {"precision": {"exq": 1}}, UsageError, "exq"),
         (X, softmax, X, {"accumulate": "float64"}, UsageError, "float64"),
-        ({"z": X}, rms_norm_of_a_spec, NORMED, {"scalars": EPS}, SpecError, "judges y, not z"),
+        (X, softmax, X, {"tf32": "no"}, UsageError, "tf32 must be True or False, not 'no'"),
+        (X, softmax, X, {"flush_to_zero": "no"}, UsageError, "flush_to_zero must be True or False"),
+        (X, softmax, X, {"reduction": "foo"}, UsageError, "reduction must be any, none, welford"),
+        (X, softmax, X, {"reduction": 2.5}, UsageError, "reduction must be an integer, not 2.5"),
+        (X, softmax, X, {"reduction": True}, UsageError, "reduction must be an integer"),
+        (X, softmax, X, {"reduction": -1}, UsageError, "0 additions or more"),
+        (X, softmax, X, {"precision": 3}, UsageError, "precision must be errors by function"),
+        (X, softmax, X, {"scalars": 3}, UsageError, "scalars must be numbers by name"),
+        (X, softmax, X, {"scalars": {"e": X}}, UsageError, r"the scalar e is an array of shape"),
+        (X, softmax, X, {"params": {"n": 2.5}}, UsageError, "n must be an integer"),
+        (X, softmax, X, {"dtype": object()}, UsageError, "is not a kernel dtype"),
+        (X, None, X, {}, UsageError, "the formula must be a function, not NoneType"),
+        (X, lambda x: {"output": x, "sum": x}, X, {}, UsageError, "returns output, sum, but got has"),
+        ({"z": X}, rms_norm_of_a_spec, NORMED, {"scalars": EPS}, UsageError, "returns y, but got has z"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_compared_is_told(
@@ -255,3 +268,26 @@ class InUnittest(unittest.TestCase):
             self.assertIn("output[3, 5]: got", str(error))  # noqa: PT009
         else:
             self.fail("it matched")
+
+
+@pytest.mark.parametrize(
+    "dtype", [np.float32, np.dtype("float32"), "float32", {"output": np.float32}]
+)
+def test_dtypes_are_taken_as_libraries_write_them(dtype: Any) -> None:
+    assert_matches(softmax(X), softmax, X, dtype=dtype)
+    assert isinstance(bound(softmax, X, dtype=dtype), Bound | dict)
+
+
+def test_arrays_of_the_other_byte_order_have_the_same_values() -> None:
+    assert_matches(softmax(X).astype(">f4"), softmax, X.astype(">f4"))
+
+
+def test_an_output_may_be_a_single_number() -> None:
+    x = np.abs(X) + 1
+    right = x.sum(dtype=np.float64).astype(np.float32)
+    assert_matches(right, lambda x: x.sum(), x)
+    found = bound(lambda x: x.sum(), x)
+    assert isinstance(found, Bound)
+    assert found.limit.shape == ()
+    with pytest.raises(MismatchError):
+        assert_matches(right + np.float32(1), lambda x: x.sum(), x)

@@ -51,10 +51,10 @@ def _nearest(folder: Path) -> tuple[Path, str, dict[str, Any]] | None:
     for place in (folder, *folder.parents):
         path = place / FILE
         try:
-            data = path.read_bytes()
+            data = path.read_bytes() if path.is_file() else b""  # a pipe would block
         except OSError:
             continue
-        if _MARK not in data:
+        if _MARK not in data.replace(b"\0", b""):  # also in UTF-16, which is no TOML
             continue
         import tomllib
 

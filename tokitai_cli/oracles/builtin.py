@@ -278,8 +278,9 @@ def _shows(expectation: Expectation, words: str) -> float:
     if words not in expectation.changes:
         return 0.0
     rows = slice(None) if expectation.rows is None else expectation.rows
-    right, wrong = expectation.reference[rows], expectation.changes[words]
-    error = np.zeros(()) if expectation.error is None else expectation.error[rows]
+    right = np.atleast_1d(expectation.reference)[rows]
+    wrong = np.atleast_1d(expectation.changes[words])
+    error = np.zeros(()) if expectation.error is None else np.atleast_1d(expectation.error)[rows]
     error = np.broadcast_to(error, right.shape)
     most, step = 0.0, max(_TOGETHER * len(right) // max(right.size, 1), 1)
     for start in range(0, len(right), step):

@@ -13,8 +13,9 @@ No kernel is built and no process started; the formula runs in this one.
 
 from __future__ import annotations
 
+from tokitai_cli.testing.allowances import Unit
 from tokitai_cli.testing.arrays import as_numpy
-from tokitai_cli.testing.check import Unit, assert_matches, bound
+from tokitai_cli.testing.check import assert_matches, bound
 from tokitai_cli.testing.outcome import Bound, Match, MismatchError, VacuousError
 
 __all__ = [

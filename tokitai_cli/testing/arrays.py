@@ -39,7 +39,7 @@ def as_numpy(array: Any, name: str = "the array") -> NDArray[Any]:
         raise UsageError(
             f"{name} has the dtype {found.dtype}, which is not a kernel dtype", hint=hint
         )
-    return found
+    return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
 
 
 def as_arrays(arrays: Any, name: str) -> dict[str, NDArray[Any]]:

@@ -6,15 +6,14 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal, Required, TypedDict, Unpack
+from typing import Any, Unpack
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli import evidence, judge
-from tokitai_cli.core.dtypes import DTYPES
-from tokitai_cli.core.errors import UsageError, near
+from tokitai_cli.core.errors import SpecError, UsageError, near
 from tokitai_cli.core.fills import fills_of
 from tokitai_cli.core.model.case import BufferPlan, Case, LoadedSpec, Role, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord
@@ -25,7 +24,6 @@ from tokitai_cli.core.model.spec import (
     Check,
     FormulaOracle,
     Launch,
-    MatrixArchitecture,
     Profile,
     Reduction,
     Spec,
@@ -38,43 +36,17 @@ from tokitai_cli.oracles.builtin import expect_by
 from tokitai_cli.oracles.case_request import request
 from tokitai_cli.oracles.formula import loosen
 from tokitai_cli.oracles.variants.request import FormulaCall, request_of
-from tokitai_cli.testing.arrays import as_arrays, as_numpy
+from tokitai_cli.testing import allowances
+from tokitai_cli.testing.allowances import Allowed, DType
+from tokitai_cli.testing.arrays import as_arrays
 from tokitai_cli.testing.outcome import Bound, Match, MismatchError, VacuousError, mismatch
 
 Arrays = dict[str, NDArray[Any]]
 
 
-class Unit(TypedDict, total=False):
-    """A matrix unit that makes the sums, as `accumulate` of a spec's oracle has it."""
-
-    unit: Required[Literal["tensor-core", "wmma", "mfma"]]
-    #: Whose it is; without it the bound holds for all of them.
-    architecture: MatrixArchitecture
-
-
-# dtype of the sums, or the unit that makes them.
-Accumulate = Literal["float16", "bfloat16", "float32", "float32-truncated"] | Unit
-# "any" order of additions, "none" for no sum, Welford's update, or additions on the longest path.
-Order = Literal["any", "none", "welford"] | int
-
 _VARIANT, _PROFILE = "tested", "given"
 # TF32 has 10 bits of a mantissa, and a product may cut off the others: 2^-10 is 2^14 roundings of 2^-24.
 _TF32_ROUNDINGS = 2.0**14
-
-
-class Allowed(TypedDict, total=False):
-    """What a comparison allows beside the formula, as keywords."""
-
-    #: dtype in which the kernel keeps its sums, or the matrix unit that makes them; default: float32.
-    accumulate: Accumulate
-    #: What is known of the order of additions; any order by itself.
-    reduction: Order
-    #: Errors of functions in ulp, by name, where they are not those of HIP and CUDA.
-    precision: Mapping[str, float]
-    #: Subnormal results may be flushed to zero.
-    flush_to_zero: bool
-    #: Inputs of float32 are cut to TF32 before they are used.
-    tf32: bool
 
 
 def assert_matches(
@@ -84,7 +56,7 @@ def assert_matches(
     *,
     scalars: Mapping[str, float] | None = None,
     params: Mapping[str, int] | None = None,
-    dtype: str | Mapping[str, str] | None = None,
+    dtype: DType | Mapping[str, DType] | None = None,
     **allowed: Unpack[Allowed],
 ) -> Match:
     """Assert that `got` is what a right kernel may give for the formula on these inputs.
@@ -101,8 +73,9 @@ def assert_matches(
     arrays = as_arrays(got, "output")
     dtypes = _dtypes_of(arrays, dtype)
     outputs = {name: (dtypes[name], array.shape) for name, array in arrays.items()}
-    given = (scalars or {}, params or {})
-    case, expectations = _expected(formula, as_arrays(inputs, "x"), given, allowed, outputs)
+    given = allowances.numbers(scalars, params)
+    allowances.require_valid(formula, allowed)
+    case, expectations = _expected_of(formula, as_arrays(inputs, "x"), given, allowed, outputs)
     judged = judge.judge(case, expectations, {}, _result(arrays))
     if judged.verdict is Verdict.REFUTED:
         text = mismatch(judged.reason, judged.outputs, judged.mutants, judged.changes)
@@ -120,16 +93,17 @@ def bound(
     *,
     scalars: Mapping[str, float] | None = None,
     params: Mapping[str, int] | None = None,
-    dtype: str | Mapping[str, str] = "float32",
+    dtype: DType | Mapping[str, DType] = "float32",
     **allowed: Unpack[Allowed],
 ) -> Bound | dict[str, Bound]:
     """The reference and the derived bound of each output: one, or by name as the formula returns them.
 
     Arguments as those of `assert_matches`; dtype: of the outputs. Raises UsageError and SpecError.
     """
-    given, arrays = (scalars or {}, params or {}), as_arrays(inputs, "x")
+    given, arrays = allowances.numbers(scalars, params), as_arrays(inputs, "x")
+    allowances.require_valid(formula, allowed)
     made = _called(formula, arrays, given)
-    dtypes = dict.fromkeys(made, dtype) if isinstance(dtype, str) else dict(dtype)
+    dtypes = allowances.dtype_names(dtype, made)
     if set(dtypes) != set(made):
         raise UsageError(
             f"dtype names {', '.join(dtypes)}, and the formula returns {', '.join(made)}"
@@ -159,21 +133,36 @@ def _bound_of(
     return Bound(told.reference, limit.reshape(shape))
 
 
-def _dtypes_of(arrays: Arrays, dtype: str | Mapping[str, str] | None) -> dict[str, str]:
+def _dtypes_of(arrays: Arrays, dtype: DType | Mapping[str, DType] | None) -> dict[str, str]:
     """dtype of each output. Raises UsageError where the arrays have another one."""
     found = {name: array.dtype.name for name, array in arrays.items()}
-    wanted = found if dtype is None else (
-        dict.fromkeys(found, dtype) if isinstance(dtype, str) else dict(dtype)
-    )  # fmt: skip
+    wanted = found if dtype is None else allowances.dtype_names(dtype, found)
     for name, one in wanted.items():
-        if one not in DTYPES:
-            raise UsageError(f"dtype {one} of {name} is not a kernel dtype", hint=near(one, DTYPES))
         if found.get(name) != one:
             raise UsageError(
                 f"{name} has the dtype {found.get(name, 'of no array')}, but {one} is expected",
                 hint="compare what the kernel stored, not a conversion of it",
             )
     return wanted
+
+
+def _expected_of(
+    formula: Callable[..., Any],
+    arrays: Arrays,
+    given: tuple[Mapping[str, float], Mapping[str, int]],
+    allowed: Allowed,
+    outputs: Mapping[str, tuple[str, tuple[int, ...]]],
+) -> tuple[Case, dict[str, Expectation]]:
+    """As `_expected`, for outputs that were made. Raises MismatchError where the shape is another."""
+    try:
+        return _expected(formula, arrays, given, allowed, outputs)
+    except SpecError:
+        made = {name: np.shape(one) for name, one in _called(formula, arrays, given).items()}
+        for name, (_, shape) in outputs.items():
+            if made.get(name, shape) != shape:
+                text = f"{name}: got {[*shape]}, the formula gives {[*made[name]]}"
+                raise MismatchError(text, []) from None
+        raise
 
 
 def _expected(
@@ -183,13 +172,11 @@ def _expected(
     allowed: Allowed,
     outputs: Mapping[str, tuple[str, tuple[int, ...]]],
 ) -> tuple[Case, dict[str, Expectation]]:
-    for name in set(allowed) - set(Allowed.__annotations__):
-        raise UsageError(f"there is no option {name}", hint=near(name, Allowed.__annotations__))
     scalars, params = given
     _check_names(formula, [*params, *arrays, *scalars])
     case = _case(formula, arrays, dict(params), allowed, outputs)
     cut = [name for name, array in arrays.items() if array.dtype == np.float32]
-    function = _as_in_specs(formula, cut if allowed.get("tf32", False) else ())
+    function = _as_in_specs(formula, cut if allowed.get("tf32", False) else (), outputs)
     file = inspect.getsourcefile(inspect.unwrap(formula)) or ""
     asked = FormulaCall(function, dict(params), arrays, _decoded(scalars))
     return case, expect_by(case, asked, request_of(request(case), file))
@@ -220,8 +207,8 @@ def _case(
         checks=[Check(metric="bound")],
         inputs={key: _buffer(array.dtype.name, array.shape) for key, array in arrays.items()},
         outputs={key: _buffer(dtype, shape) for key, (dtype, shape) in outputs.items()},
-        reduction=Reduction(tree=str(order)) if isinstance(order, int) else order,
-        flush_to_zero=allowed.get("flush_to_zero", False),
+        reduction=order if isinstance(order, str) else Reduction(tree=str(order)),
+        flush_to_zero=bool(allowed.get("flush_to_zero", False)),
     )
     spec = Spec(
         schema="tokitai/spec/v1",
@@ -265,7 +252,7 @@ def _vacuous(case: Case, judged: judge.Judgement) -> str:
 def _decoded(scalars: Mapping[str, float]) -> dict[str, Any]:
     """Scalars as a kernel gets them: floats have been rounded to float32."""
     return {
-        name: float(np.float32(value)) if isinstance(value, float) else as_numpy(value, name).item()
+        name: float(np.float32(value)) if isinstance(value, float) else value
         for name, value in scalars.items()
     }
 
@@ -285,8 +272,13 @@ def _check_names(formula: Callable[..., Any], names: Collection[str]) -> None:
             raise UsageError(f"{called}() has no argument {name!r}", hint=near(name, known))
 
 
-def _as_in_specs(formula: Callable[..., Any], cut: Collection[str] = ()) -> Callable[..., Any]:
-    """`function(params, inputs, scalars)` that returns outputs by name; `cut`: inputs cut to TF32."""
+def _as_in_specs(
+    formula: Callable[..., Any], cut: Collection[str] = (), outputs: Collection[str] | None = None
+) -> Callable[..., Any]:
+    """`function(params, inputs, scalars)` that returns outputs by name; `cut`: inputs cut to TF32.
+
+    It raises UsageError where `outputs` are given and the formula returns others.
+    """
     by_name = _is_by_name(formula)
 
     @functools.wraps(formula)
@@ -298,7 +290,13 @@ def _as_in_specs(formula: Callable[..., Any], cut: Collection[str] = ()) -> Call
         result = (
             formula(**params, **inputs, **scalars) if by_name else formula(params, inputs, scalars)
         )
-        return result if isinstance(result, Mapping) else {"output": result}
+        found = result if isinstance(result, Mapping) else {"output": result}
+        if outputs is not None and {*found} != {*outputs}:
+            message = f"the formula returns {', '.join(found)}, but got has {', '.join(outputs)}"
+            raise UsageError(
+                message, hint="give every output, by the name that the formula returns"
+            )
+        return found
 
     return function
 

@@ -43,8 +43,9 @@ def is_terminal(stream: IO[str], environ: Mapping[str, str] | None = None) -> bo
 
 def has_styles(stream: TextIO) -> bool:
     """Whether text gets styles: on a terminal, and where FORCE_COLOR asks for them, as CI systems do."""
-    asked = os.environ.get("FORCE_COLOR") and not os.environ.get("NO_COLOR")
-    return bool(asked) or is_terminal(stream)
+    force = os.environ.get("FORCE_COLOR", "")
+    asked = force not in {"", "0"} and not os.environ.get("NO_COLOR")
+    return asked or (force != "0" and is_terminal(stream))
 
 
 def emit(blocks: Iterable[Block], stream: TextIO) -> None:

@@ -62,9 +62,10 @@ def run_op(
     if front["json"]:
         sys.stdout.write(evidence.to_json(outcome.evidence))
     spec = called(resolved.loaded)
-    terminal.show_summary(outcome.evidence, outcome.files, called=spec, to_stderr=front["json"])
-    times = terminal.case_seconds(outcome.evidence)
-    terminal.show_slowest(times, front["durations"], to_stderr=front["json"])
+    if not (front["json"] and front["quiet"]):
+        terminal.show_summary(outcome.evidence, outcome.files, called=spec, to_stderr=front["json"])
+        times = terminal.case_seconds(outcome.evidence)
+        terminal.show_slowest(times, front["durations"], to_stderr=front["json"])
     if not front["json"]:
         terminal.annotate_run(outcome.evidence, spec)
     if outcome.ended_by is not None:
