@@ -308,7 +308,7 @@ FLAT = SPEC.replace("{metric: bound, why: one rounding to float32}", "{metric: a
         ("os.kill(os.getpid(), 9)", "its process ended without an answer (signal 9)"),
         ("return {'c': np.zeros(3)}", "reference of c has shape [3], not [40]"),
         ("return {'c': np.zeros(40, np.float32)}", "reference of c is float32, not float64"),
-        ("return {'d': np.zeros(40)}", "returned nothing for c"),
+        ("return {'d': np.zeros(40)}", "returned nothing for c; it returned d"),
         ("return np.zeros(40)", "returned ndarray, not a dict"),
         ("print('hello'); sys.exit(3)", "hello"),
     ],

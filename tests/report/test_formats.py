@@ -289,6 +289,50 @@ def test_latex_compiles(tmp_path: Path) -> None:
         assert evidence.digest[:30] in told.replace("\n", "")
 
 
+@pytest.mark.skipif(
+    not (shutil.which("pdflatex") and shutil.which("pdftotext")), reason="no pdflatex here"
+)
+def test_the_authors_own_heading_stays_with_the_appendix(tmp_path: Path) -> None:
+    """A section right before the part, at several heights of a page; and long names of the picture."""
+    whole = samples.sample(Verdict.VERIFIED)
+    cases = [
+        msgspec.structs.replace(
+            case, profile="a profile with a long name on a device of a long name"
+        )
+        for case in whole.cases
+    ]
+    evidence = msgspec.structs.replace(whole, cases=cases)
+    (tmp_path / file_name("t", "appendix")).write_bytes(render(evidence, "appendix"))
+    tries = "".join(
+        f"\\newpage\\mbox{{}}\\vspace*{{{height}\\textheight}}\\section{{Mine}}\\input{{t.appendix}}\n"
+        for height in (0.55, 0.6, 0.65, 0.7, 0.75, 0.8)
+    )
+    text = (
+        "\\documentclass{article}\\usepackage[T1]{fontenc}\n"
+        "\\usepackage{booktabs,longtable,array,xcolor}\\begin{document}\n"
+        f"{tries}\\end{{document}}\n"
+    )
+    (tmp_path / "main.tex").write_text(text, "utf-8")
+    for command in (
+        ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "main.tex"],
+        ["pdftotext", "main.pdf", "main.txt"],
+    ):
+        subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=120, check=True)
+    pages = (tmp_path / "main.txt").read_text("utf-8").split("\f")
+    below = [page.split("Mine", 1)[1] for page in pages if "Mine" in page]
+    assert len(below) == 6
+    assert all(f"{evidence.name}: " in one for one in below)
+    log = (tmp_path / "main.log").read_text("latin-1")
+    wide = [float(one) for one in re.findall(r"Overfull \\hbox \(([\d.]+)pt", log)]
+    assert max(wide, default=0.0) < 20
+
+
+def test_code_in_words_is_code_in_latex() -> None:
+    said = str(latex_page.row("write `a_b`", "one ` alone"))
+    assert "write \\texttt{a\\_" in said
+    assert "one \\textasciigrave{} alone" in said
+
+
 def test_no_word_of_the_appendix_is_wider_than_its_column() -> None:
     rows = "".join(
         latex_page.row(*cells)

@@ -54,6 +54,7 @@ def test_one_report_of_runs_on_two_devices_has_the_kernel_once() -> None:
     assert text.count("| `grad-a` | `grad_A[m,k]") == 1
     assert text.count("| source | `gemm_bw.hip`") == 1
     assert found.counts == {"verified": 2}
+    assert "2 cases verified: 1 different case in 2 runs" in text
     for label, one in (("host", found.runs[0]), ("isa", found.runs[1])):
         assert f"### Run {label}" in text
         assert f"Digest of everything in `{label}`" in text

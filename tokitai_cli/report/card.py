@@ -52,7 +52,11 @@ def card(evidence: Evidence, cases: Sequence[CaseRecord]) -> list[Line]:
 
 
 def _counts(evidence: Evidence) -> str:
-    return ", ".join(f"{plural(count, 'case')} {one}" for one, count in queries.counts(evidence))
+    told = ", ".join(f"{plural(count, 'case')} {one}" for one, count in queries.counts(evidence))
+    if isinstance(evidence, JoinedEvidence):
+        different = len({case.id for case in evidence.cases})
+        told += f": {plural(different, 'different case')} in {plural(len(evidence.runs), 'run')}"
+    return told
 
 
 def _classes(evidence: Evidence, cases: Sequence[CaseRecord]) -> str:

@@ -165,7 +165,8 @@ def _slices(case: Case, arrays: Arrays) -> list[tuple[str, str, int]]:
 
 def _check_names(case: Case, given: set[str], wanted: set[str], log: str) -> None:
     if missing := sorted(wanted - given):
-        raise _fault(case, f"returned nothing for {', '.join(missing)}", log)
+        also = f"; it returned {', '.join(sorted(given))}" if given else ""
+        raise _fault(case, f"returned nothing for {', '.join(missing)}{also}", log)
     if unknown := sorted(given - wanted):
         raise _fault(case, f"returned {', '.join(unknown)}, which is not an output", log)
 

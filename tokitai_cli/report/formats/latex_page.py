@@ -32,22 +32,24 @@ _LINE_LETTERS = 80
 _COMMAND = re.compile(r"\\(?!allowbreak)[a-zA-Z]+\s?\{?|[{}]|\\(?=\W)")
 _BREAK = re.compile(r"\\allowbreak|(?<=-)|\s+")
 # A heading goes to the next page where not this many lines have room below it; a table that follows
-# could else begin there.
+# could else begin there. Right below another heading, of the author's own perhaps, the page never ends.
 _LINES_BELOW = 7
 _ROOM = (
+    "\\csname if@nobreak\\endcsname\\else"
     f"\\par\\vskip0pt plus {_LINES_BELOW}\\baselineskip\\penalty-100"
     f"\\vskip0pt plus -{_LINES_BELOW}\\baselineskip"
-    f"\\vskip{_LINES_BELOW}\\baselineskip\\penalty9999\\vskip-{_LINES_BELOW}\\baselineskip\\vskip0pt"
+    f"\\vskip{_LINES_BELOW}\\baselineskip\\penalty9999\\vskip-{_LINES_BELOW}\\baselineskip\\vskip0pt\\fi"
 )
 _LEVELS = {1: "subsection*", 2: "subsubsection*"}
 _STYLES = {"keyword": r"\textbf", "comment": r"\textit", "text": r"\textsl"}
-# Width of the picture's bars, in parts of a line.
-_BARS = 0.5
+# Widths of the picture's bars and of their names, in parts of a line.
+_BARS, _NAMES = 0.5, 0.3
 # A word of code may break behind these.
 _BREAKS = "/,.-=@;&"
 
 # The same of text, in which a comma mostly has a space behind it.
 _PARTS = re.compile(r"([/=_]|,(?=\S))")
+_CODE = re.compile(r"`([^`\n]+)`")
 _DIGEST = 8  # letters of a digest on a line at least
 
 
@@ -55,7 +57,12 @@ numeral = functools.partial(numeral_of, digits=DIGITS)
 
 
 def _text(text: str) -> Raw:
-    """`text` as text, whose long words may break behind their parts."""
+    """`text` as text, whose long words may break behind their parts; code stands in backticks."""
+    parts = _CODE.split(text)
+    return Raw("".join(code(part) if at % 2 else _plain(part) for at, part in enumerate(parts)))
+
+
+def _plain(text: str) -> Raw:
     return Raw(
         r"\allowbreak{}".join(escape(part) for part in _PARTS.sub("\\1\0", text).split("\0"))
     )
@@ -229,7 +236,8 @@ def bars(nearness: Nearness) -> Raw:
     more = f" {nearness.more} more have no bar." if nearness.more else ""
     return Raw(
         "\n\\par\\medskip\\noindent{\\footnotesize\n"
-        f"\\begin{{tabular}}{{@{{}}l@{{\\quad}}p{{{_BARS:.2f}\\linewidth}}@{{\\quad}}r@{{}}}}\n"
+        f"\\begin{{tabular}}{{@{{}}>{{\\raggedright}}p{{{_NAMES:.2f}\\linewidth}}@{{\\quad}}"
+        f"p{{{_BARS:.2f}\\linewidth}}@{{\\quad}}r@{{}}}}\n"
         + "\n".join(rows)
         + f"\n\\end{{tabular}}\\par\\smallskip {escape(NEARNESS + '.' + more)} The thin line is the "
         "limit; the axis goes from 0.0001 of it to 100 times of it.\\par}\n"
