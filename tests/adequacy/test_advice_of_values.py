@@ -104,3 +104,24 @@ def test_halves_of_64_bit_integers_are_asked_for(tmp_path: Path) -> None:
     done, refused = advice.apply(loaded, [one])
     assert (done, refused) == (1, [])
     assert load(tmp_path / "spec.yaml").spec.suites["quick"][-1].shape == {"key_high": 5}
+
+
+@pytest.mark.parametrize(
+    ("body", "words", "profile"),
+    [
+        ("np.clip(x, -200, 20000)", "clip: no upper limit", "beyond-2"),
+        ("np.where(x == 0, 0, 1 / np.where(x == 0, 1, x))", "the second side alone", "some-zeros"),
+        ("np.rint(x * 4) * 0.25", "rint: halves rounded up", "negative"),
+        (
+            "np.abs(x) + np.log1p(np.exp(-2 * np.abs(x)))",
+            "numbers where they overflow",
+            "overflowing",
+        ),
+    ],
+)
+def test_a_branch_that_no_value_takes_gets_a_profile(
+    tmp_path: Path, body: str, words: str, profile: str
+) -> None:
+    found = advised(tmp_path, f'    return {{"y": {body}}}')
+    assert any(words in one.text for one in found)
+    assert profile in proposed(found), found

@@ -6,33 +6,37 @@ import ast
 import math
 from collections.abc import Iterator, Mapping
 
-from tokitai_cli.core import storage
+from tokitai_cli.adequacy.advice.kinds import nodes_of
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.draws import CANDIDATES
 from tokitai_cli.core.model.spec import Draw
 from tokitai_cli.oracles.case_request import scalars
-from tokitai_cli.oracles.user.imported import file_of
 from tokitai_cli.spec import plan
 
-HALFWAY, ZEROS = "halfway", "zero-rows"
+HALFWAY = "halfway"
+# Behind those that tell the size of a number, and not only that it is there.
+_LAST = ("powers", "some-zeros", "overflowing", "zero-rows")
 # Constants up to this are taken for what keeps divisors from 0.
 _SMALL = 1e-2
+# Limits that N(0,1) reaches, and the size of those and the number of them that are tried.
+_REACHED, _MOST, _LIMITS = 2.0, 1e30, 6
 
 
 def candidates_of(loaded: LoadedSpec, variant: str) -> Mapping[str, tuple[Draw, str]]:
     """Candidates by name, and what they are for; none has the name of another."""
     found = dict(CANDIDATES)
-    zeros = found.pop(
-        ZEROS
-    )  # behind those that tell the size of a number, and not only that it is there
+    last = {name: found.pop(name) for name in _LAST}
     for name, value in _small_constants(loaded, variant):
         root = float(f"{math.sqrt(value):.2g}")
         told = f"squares of the size of {value:g}, so that it matters"
         found.setdefault(f"beside-{name}", (Draw(kind="normal", scale=root), told))
         told = f"values of the size of {value:g}, so that it matters"
         found.setdefault(f"near-{name}", (Draw(kind="normal", scale=value), told))
-    found[ZEROS] = zeros
+    for number, value in enumerate(_limits(loaded, variant), 1):
+        told = f"values on both sides of {value:g} and of {-value:g}"
+        found[f"beyond-{number}"] = (Draw(kind="uniform", lo=-2 * value, hi=2 * value), told)
+    found |= last
     if (bits := _narrowest(loaded, variant)) is not None:
         told = "values halfway between two numbers of the output's format, which round to even"
         found[HALFWAY] = (Draw(kind="halfway", value=bits), told)
@@ -56,15 +60,22 @@ def _small_constants(loaded: LoadedSpec, variant: str) -> Iterator[tuple[str, fl
     for name, value in scalars(example).items() if example is not None else ():
         if isinstance(value, float) and 0 < value <= _SMALL:
             yield name.lower().replace("_", "-"), value
-    one = loaded.spec.variants[variant]
-    if not one.own_oracle:
-        return
-    file = file_of(one.oracle, loaded.path.parent)
-    text = storage.read_plain(file).decode("utf-8", errors="replace")
-    values = {
-        node.value
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Constant) and isinstance(node.value, float)
-    }
-    for number, value in enumerate(sorted(one for one in values if 0 < one <= _SMALL), 1):
+    values = {one for one in _numbers(loaded, variant) if 0 < one <= _SMALL}
+    for number, value in enumerate(sorted(values), 1):
         yield f"constant-{number}", value
+
+
+def _limits(loaded: LoadedSpec, variant: str) -> list[float]:
+    """Numbers of a user's formula that standard normal values do not reach: the largest few."""
+    nodes = nodes_of(loaded, variant)
+    called = {one.attr for one in nodes if isinstance(one, ast.Attribute)}
+    if not called & {"clip", "where", "minimum", "maximum"}:
+        return []
+    values = {float(one) for one in _numbers(loaded, variant) if _REACHED < one < _MOST}
+    return sorted(values)[-_LIMITS:]
+
+
+def _numbers(loaded: LoadedSpec, variant: str) -> Iterator[float]:
+    for node in nodes_of(loaded, variant):
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            yield node.value

@@ -168,10 +168,14 @@ def _of_profiles(
 
 def _of_kinds(loaded: LoadedSpec, name: str, missing: set[str]) -> Iterator[Advice]:
     """Profiles at which kernels of the formula's kind often fail, where it gives numbers there."""
+    wider = False
     for key in sorted(missing - loaded.spec.profiles.keys()):
+        if key == "steep" and wider:
+            continue  # they are steep too
         told = _with_profile(loaded, name, key, _candidate(loaded, name, key))
         every = list(judged(cases_of(told, name, (key,)), {}))
         if every and not any(_overflows(case, ready) for case, ready, _ in every):
+            wider |= key == "overflowing"
             yield Advice(f"{name}: the formula {KINDS[key][0]}", _added(loaded, name, key))
 
 

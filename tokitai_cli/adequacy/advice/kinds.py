@@ -48,6 +48,11 @@ KINDS: Mapping[str, tuple[str, Callable[[_Floats], bool]]] = {
         "uses exponentials, and no profile makes them very large or zero",
         lambda array: bool(np.abs(array).max() >= _STEEP),
     ),
+    "overflowing": (
+        "uses exponentials and gives numbers where they overflow, and no profile is large enough "
+        "for that",
+        lambda array: bool(array.max() >= _LARGE and array.min() <= -_LARGE),
+    ),
     "offset": (
         "uses a variance, and on no profile is the mean far from 0, so cancellation of "
         "squares would pass",
@@ -60,13 +65,35 @@ KINDS: Mapping[str, tuple[str, Callable[[_Floats], bool]]] = {
 }
 
 
-def kinds_of(loaded: LoadedSpec, variant: str) -> set[str]:
-    """Kinds of KINDS that a formula of the user's asks for, by the functions of numpy that it calls."""
+def nodes_of(loaded: LoadedSpec, variant: str) -> list[ast.AST]:
+    """Code of a user's formula: the statements of its file that give its name, and the names in these.
+
+    None of another oracle.
+    """
     oracle = loaded.spec.variants[variant].oracle
     if not loaded.spec.variants[variant].own_oracle:
-        return set()
+        return []
     text = storage.read_plain(file_of(oracle, loaded.path.parent)).decode("utf-8", errors="replace")
-    nodes = list(ast.walk(ast.parse(text)))
+    body = ast.parse(text).body
+    wanted, found = {oracle.rpartition(":")[2]}, dict[ast.stmt, None]()
+    while more := [one for one in body if one not in found and _bound(one) & wanted]:
+        found |= dict.fromkeys(more)
+        nodes = (node for one in more for node in ast.walk(one))
+        wanted |= {node.id for node in nodes if isinstance(node, ast.Name)}
+    return [node for one in found for node in ast.walk(one)]
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """Names that a statement of a module gives something to."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef)):
+        return {statement.name}
+    every = ast.walk(statement)
+    return {one.id for one in every if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+
+
+def kinds_of(loaded: LoadedSpec, variant: str) -> set[str]:
+    """Kinds of KINDS that a formula of the user's asks for, by the functions of numpy that it calls."""
+    nodes = nodes_of(loaded, variant)
     functions = (one.func for one in nodes if isinstance(one, ast.Call))
     called = {one.attr for one in functions if isinstance(one, ast.Attribute)}
     products = called & {"einsum", "matmul", "dot"} or any(
@@ -77,7 +104,8 @@ def kinds_of(loaded: LoadedSpec, variant: str) -> set[str]:
     found = {"ties"} if places else set()
     found |= {"negative"} if largest and not products else set()  # of two negative ones is none
     exponentials = called & {"exp", "exp2", "expm1", "tanh", "logaddexp"}
-    found |= {"large"} if exponentials and largest else {"steep"} if exponentials else set()
+    found |= {"large"} if exponentials and largest else set()
+    found |= {"overflowing", "steep"} if exponentials and not largest else set()
     variance = called & {"var", "std"} or ("mean" in called and _squares(nodes, called))
     found |= {"offset"} if variance else set()
     measured = called & {"abs", "absolute"} and called & {"max", "amax", "sum"}

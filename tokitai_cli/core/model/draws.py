@@ -9,7 +9,7 @@ import msgspec
 
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.buffers import draw_of, drawn_buffers
-from tokitai_cli.core.model.spec import Draw, Spec, Variant
+from tokitai_cli.core.model.spec import Draw, Part, Spec, Variant
 
 SETTINGS = tuple(name for name in Draw.__struct_fields__ if name != "kind")
 
@@ -105,11 +105,16 @@ KINDS: Mapping[str, Kind] = {
 }
 
 
+_ZERO = Draw(kind="constant", value=0)
 # Profiles that may tell what a spec's own do not, and what they are for.
 CANDIDATES: Mapping[str, tuple[Draw, str]] = {
     "normal": (Draw(kind="normal"), "N(0,1)"),
     "exact-int": (Draw(kind="exact-int"), "small integers, whose sums are exact"),
     "log-uniform": (Draw(kind="log-uniform"), "magnitudes over many binades"),
+    "powers": (
+        Draw(kind="power-of-two", lo=-8, hi=0),
+        "powers of two, of which some times a number lie halfway between whole numbers",
+    ),
     "uniform": (Draw(kind="uniform", lo=0, hi=1), "one sign"),
     "tiny": (Draw(kind="normal", scale=2.0**-10), "small values, at which added constants matter"),
     "wide": (Draw(kind="normal", scale=8), "large values, at which functions saturate"),
@@ -128,6 +133,14 @@ CANDIDATES: Mapping[str, tuple[Draw, str]] = {
     "steep": (
         Draw(kind="uniform", lo=-80, hi=80),
         "values whose exponentials are huge, yet finite",
+    ),
+    "overflowing": (
+        Draw(kind="uniform", lo=-200, hi=200),
+        "values whose exponentials overflow, where the formula's result does not",
+    ),
+    "some-zeros": (
+        Draw(kind="mix", parts=[Part(draw="normal", share=3), Part(draw=_ZERO, share=1)]),
+        "zeros among other values",
     ),
     "zero-rows": (Draw(kind="zero-rows"), "rows of zeros, whose sums and norms are 0"),
 }

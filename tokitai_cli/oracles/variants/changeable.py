@@ -13,6 +13,7 @@ from tokitai_cli.oracles.formula.array_protocol import Moving
 from tokitai_cli.oracles.formula.contraction import letters
 from tokitai_cli.oracles.formula.products import multiplied
 from tokitai_cli.oracles.formula.tracked import branch_on_values
+from tokitai_cli.oracles.variants.wrong_branches import BRANCHING, branched
 from tokitai_cli.oracles.variants.wrong_formulas import (
     EXTREMES,
     OF_SUMS,
@@ -117,6 +118,11 @@ class Changeable(Moving):
             result = _placed(kind, function, *plain, **named)
         elif name == "where" and len(plain) == 3:
             result = self._selected(*plain)
+        elif name in BRANCHING:
+            result = function(*plain, **named)
+            if result.dtype.kind == "f":
+                kind = self.tape.next(name, result.size)
+                result = _blurred(branched(kind, result, plain, named), kind)
         else:
             result = function(*plain, **named)
         behind = self._behind(before, args)
@@ -139,7 +145,7 @@ class Changeable(Moving):
             return whole.astype(np.float64)
         if kind == "opposite":
             return OPPOSITE[name](*plain)
-        return _blurred(result, kind)
+        return _blurred(branched(kind, result, plain, kwargs), kind)
 
     def _selected(self, condition: Any, one: Any, other: Any) -> Any:
         result = np.where(condition, one, other)

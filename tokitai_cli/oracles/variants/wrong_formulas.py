@@ -65,6 +65,30 @@ OF_SIDES = {
     "right": "the second side alone",
     "swapped": "sides swapped",
 }
+# Of what takes one operand or another; which of them NaN gives is left open (`fmax`).
+OF_CHOICES = {
+    "left": "the first operand alone",
+    "right": "the second operand alone",
+}
+OF_CLIPS = {
+    "unbounded-below": "no lower limit",
+    "unbounded-above": "no upper limit",
+}
+# Of what rounds to whole numbers.
+OF_NEAREST = {"half-up": "halves rounded up", "half-away": "halves rounded away from 0"}
+OF_DIRECTED = {
+    "floor": {"truncated": "truncated", "below": "one less at whole numbers"},
+    "ceil": {"truncated": "truncated", "above": "one more at whole numbers"},
+    "trunc": {"floored": "rounded down"},
+    "sign": {"nonzero": "1 at 0"},
+}
+CHOICES, NEAREST = ("maximum", "minimum"), ("rint", "round", "around")
+# Changes that alter nothing where no element takes the other side of a condition, reaches a limit, or
+# lies halfway between two whole numbers.
+OF_BRANCHES = (
+    *("unbounded-below", "unbounded-above", "half-up", "half-away", "truncated"),
+    *("below", "above", "floored", "nonzero"),
+)
 OF_ALL = {
     "neighbour": "the neighbour's value along the last axis",
     "half-precision": "kept in float16",
@@ -96,6 +120,14 @@ class Operation(NamedTuple):
             return {**OF_EXTREMES, **OF_ALL}
         if self.name in PLACES:
             return OF_PLACES
+        if self.name in CHOICES:
+            return {**OF_CHOICES, **OF_ALL}
+        if self.name == "clip":
+            return {**OF_CLIPS, **OF_ALL}
+        if self.name in NEAREST:
+            return {**OF_NEAREST, **OF_ALL}
+        if self.name in OF_DIRECTED:
+            return {**OF_DIRECTED[self.name], **OF_ALL}
         pairs = OF_PAIRS if self.name in OPPOSITE else OF_SIDES if self.name == "where" else {}
         return {**pairs, **OF_ALL}
 
@@ -107,9 +139,10 @@ class Change(NamedTuple):
     kind: str
 
     @property
-    def is_of_side(self) -> bool:
-        """Whether it alters nothing where no element takes the other side of a condition."""
-        return self.operation.name == "where" and self.kind in ("left", "right")
+    def is_of_branch(self) -> bool:
+        """Whether it alters nothing where no element takes the branch that it is wrong in."""
+        sides = self.operation.name in ("where", *CHOICES) and self.kind in ("left", "right")
+        return sides or self.kind in OF_BRANCHES
 
     @property
     def words(self) -> str:

@@ -105,10 +105,10 @@ def with_changes(
         right = {name: one if rows is None else one[rows] for name, one in right.items()}
         same = {name for name, one in right.items() if _same(one, outputs[name])}
         # A place that nothing alters is told of: no row has what would, such as equal values. So is a
-        # side of a condition that no element takes.
+        # side of a condition that no element takes, and a limit that none reaches.
         alters_none = len(same) == len(right)
         told = alters_none and change.operation.name in PLACES
-        untaken = alters_none and change.is_of_side
+        untaken = alters_none and change.is_of_branch
         for name, one in right.items():
             values, whole = outputs[name], one.dtype.kind in "iu"
             if one.shape == values.shape and (name not in same or untaken or (told and whole)):
