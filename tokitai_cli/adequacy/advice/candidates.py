@@ -77,5 +77,9 @@ def _limits(loaded: LoadedSpec, variant: str) -> list[float]:
 
 def _numbers(loaded: LoadedSpec, variant: str) -> Iterator[float]:
     for node in nodes_of(loaded, variant):
-        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, (int, float))
+            and not isinstance(node.value, bool)
+        ):
             yield node.value

@@ -113,7 +113,7 @@ CANDIDATES: Mapping[str, tuple[Draw, str]] = {
     "log-uniform": (Draw(kind="log-uniform"), "magnitudes over many binades"),
     "powers": (
         Draw(kind="power-of-two", lo=-8, hi=0),
-        "powers of two, of which some times a number lie halfway between whole numbers",
+        "powers of two, of which some times a number lie halfway between integers",
     ),
     "uniform": (Draw(kind="uniform", lo=0, hi=1), "one sign"),
     "tiny": (Draw(kind="normal", scale=2.0**-10), "small values, at which added constants matter"),

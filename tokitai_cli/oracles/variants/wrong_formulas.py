@@ -74,17 +74,17 @@ OF_CLIPS = {
     "unbounded-below": "no lower limit",
     "unbounded-above": "no upper limit",
 }
-# Of what rounds to whole numbers.
+# Of what rounds to integers.
 OF_NEAREST = {"half-up": "halves rounded up", "half-away": "halves rounded away from 0"}
 OF_DIRECTED = {
-    "floor": {"truncated": "truncated", "below": "one less at whole numbers"},
-    "ceil": {"truncated": "truncated", "above": "one more at whole numbers"},
+    "floor": {"truncated": "truncated", "below": "one less at integers"},
+    "ceil": {"truncated": "truncated", "above": "one more at integers"},
     "trunc": {"floored": "rounded down"},
     "sign": {"nonzero": "1 at 0"},
 }
 CHOICES, NEAREST = ("maximum", "minimum"), ("rint", "round", "around")
 # Changes that alter nothing where no element takes the other side of a condition, reaches a limit, or
-# lies halfway between two whole numbers.
+# lies halfway between two integers.
 OF_BRANCHES = (
     *("unbounded-below", "unbounded-above", "half-up", "half-away", "truncated"),
     *("below", "above", "floored", "nonzero"),
