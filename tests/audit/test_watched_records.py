@@ -56,6 +56,22 @@ CHANGES: dict[str, tuple[Callable[[Tree], None], str]] = {
         lambda tree: tree["watched"][0].update(outputs=tree["cases"][0]["outputs"]),
         "the outputs of a watched case are not compared",
     ),
+    "watched-repetitions": (
+        lambda tree: tree["watched"][0]["repeats"].update(repetitions=0, schedules=[]),
+        "watched: it has results of 0 repetitions",
+    ),
+    "watched-schedules": (
+        lambda tree: tree["watched"][0]["repeats"].update(schedules=[]),
+        "watched: its repetitions ran in no schedule",
+    ),
+    "watched-not-run": (
+        lambda tree: tree["watched"][0].update(repeats=None),
+        "watched: it says that nothing refutes it, and no repetition of it ran",
+    ),
+    "watched-vacuous": (
+        lambda tree: tree["watched"][0].update(vacuous=True),
+        "watched: it says vacuous",
+    ),
 }
 
 

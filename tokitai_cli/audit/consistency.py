@@ -5,15 +5,13 @@ What a tool of another version would have said otherwise is told, and is no faul
 
 from __future__ import annotations
 
-import itertools
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 
 import msgspec
 
 from tokitai_cli import evidence, spec
-from tokitai_cli.audit import counted, measured, origin, planned, run_record
+from tokitai_cli.audit import measured, one_case, origin, planned, run_record
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.model.audit_answer import Remark
@@ -22,8 +20,7 @@ from tokitai_cli.core.model.contract import ContractRecord
 from tokitai_cli.core.model.evidence import CaseRecord, Evidence, GroupRecord, SourceRecord
 from tokitai_cli.core.model.guesses import GUESS
 from tokitai_cli.core.model.metrics import METRICS
-from tokitai_cli.core.model.options import flag
-from tokitai_cli.core.model.verdict import Stage, Verdict, worst
+from tokitai_cli.core.model.verdict import Verdict, worst
 from tokitai_cli.core.model.wording import shape_text
 from tokitai_cli.evidence import encoding, queries
 from tokitai_cli.evidence.spec_record import contract, unconfirmed
@@ -43,8 +40,6 @@ _ENDS = {
 # Of these, those after which cases may be missing.
 _CUT = _ENDS - {Verdict.INADMISSIBLE}
 _SHOWN = 20
-# Verbs whose runs write evidence, and `reproduce`, which a run of it names.
-_RUNNING = {"verify", "sanitize", "batch", "compare", "reproduce"}
 
 
 def remarks(evidence: Evidence, *, same: bool) -> list[Remark]:
@@ -52,13 +47,18 @@ def remarks(evidence: Evidence, *, same: bool) -> list[Remark]:
     told = list(_references(evidence))
     if told:  # nothing can be followed
         return told
-    if fault := _rerun(evidence.rerun):
+    if fault := one_case.rerun_fault(evidence.rerun):
         told.append(Remark(fault, fault=True))
     told += _texts(evidence)
     for case in queries.cases(evidence):
-        told += [Remark(f"{case.key}: {text}", fault=True) for text in _case(evidence, case)]
+        told += [
+            Remark(f"{case.key}: {text}", fault=True) for text in one_case.faults(evidence, case)
+        ]
     for case in evidence.watched:
-        told += [Remark(f"{case.key}, watched: {text}", fault=True) for text in _watched(case)]
+        told += [
+            Remark(f"{case.key}, watched: {text}", fault=True)
+            for text in one_case.watched_faults(case)
+        ]
     lacking = measured.lacking(queries.cases(evidence))
     told += [Remark(f"{case.key}: {text}", fault=True) for case, text in lacking]
     told += _verdicts(evidence)
@@ -110,73 +110,6 @@ def _text(digest: str, one: SourceRecord) -> Iterator[Remark]:
         yield Remark(f"the text of {one.path} is not in it: only its digest is there")
     elif storage.sha256(one.text.encode()) != digest or len(one.text.encode()) != one.bytes:
         yield Remark(f"the text of {one.path} has another digest than its record", fault=True)
-
-
-def _case(found: Evidence, case: CaseRecord) -> Iterator[str]:
-    """Faults of one case by itself."""
-    if case.verdict is Verdict.VERIFIED and (why := evidence.unsupported(case, found.builds)):
-        yield f"it says verified, but {why}"
-    if case.verdict is Verdict.VERIFIED and case.stage is not Stage.COMPARE:
-        yield f"it says verified at the stage {case.stage}"
-    if case.verdict is Verdict.REFUTED and not _refuting(case):
-        yield "it says refuted, and nothing in its record failed"
-    if case.verdict is Verdict.INCONCLUSIVE and _refuting(case) and not case.guesses:
-        yield "it says inconclusive, but its record refutes it and names no guess on which that depends"
-    if fault := _rerun(case.rerun, case):
-        yield fault
-    for launch in case.launches:
-        if min((*launch.grid, *launch.block), default=0) < 1:
-            yield f"it launches {launch.kernel} with no thread"
-    name = f"{case.op}/{case.variant}/{_bare(case)}/{case.profile}/{case.seed}"
-    if case.id != name:
-        yield f"its id does not match what it is, {name}"
-    yield from measured.faults(case)
-    yield from counted.faults(case)
-
-
-def _watched(case: CaseRecord) -> Iterator[str]:
-    """Faults of a case that was watched beside the others."""
-    errors = any(one.severity == "error" for one in case.findings)
-    if errors and case.verdict is Verdict.VERIFIED:
-        yield "it says that nothing refutes it, and it has a finding"
-    if not errors and case.verdict is Verdict.REFUTED:
-        yield "it says refuted, and has no finding"
-    if case.outputs or case.mutants or case.properties:
-        yield "it has results, although the outputs of a watched case are not compared"
-    if fault := _rerun(case.rerun, case):
-        yield fault
-
-
-def _rerun(line: str, case: CaseRecord | None = None) -> str:
-    """What is wrong with a command line that is shown to be copied; of a case, it names that case."""
-    words = planned.words_of(line)
-    if len(words) < 2 or words[0] != "tokitai" or words[1] not in _RUNNING:
-        return "the command to repeat it is not a tokitai command"
-    if shlex.join(words) != line:
-        return "the command to repeat it is not in the form that tokitai writes"
-    given = [*itertools.pairwise(words)]
-    wanted = {"variant": case.variant, "profile": case.profile, "seed": case.seed} if case else {}
-    wanted |= case.shape if case else {}
-    for name, value in wanted.items():
-        values = [word for option, word in given if option == flag(name)]
-        if values and str(value) not in values:  # `compare` names two variants
-            return f"the command to repeat it has a different {name}"
-    return ""
-
-
-def _bare(case: CaseRecord) -> str:
-    return shape_text(case.shape) if case.shape else ""
-
-
-def _refuting(case: CaseRecord) -> bool:
-    repeats = case.repeats
-    return bool(
-        any(one.severity == "error" for one in case.findings)
-        or any(not output.passed for output in case.outputs)
-        or any(not one.passed for one in case.properties)
-        or (repeats is not None and repeats.bitwise_equal is False)
-        or (repeats is not None and bool(repeats.other_inputs_fault))
-    )
 
 
 def _verdicts(found: Evidence) -> Iterator[Remark]:

@@ -10,6 +10,7 @@ import numpy as np
 from tokitai_cli.core.dtypes import DTYPES, numpy_dtype
 from tokitai_cli.core.model.evidence import CaseRecord
 from tokitai_cli.core.model.judged import ElementRecord, OutputRecord, RepeatRecord
+from tokitai_cli.judge.structure import OF_ELEMENTS, OF_FORM
 
 
 def faults(case: CaseRecord) -> Iterator[str]:
@@ -33,12 +34,36 @@ def _output(output: OutputRecord) -> Iterator[str]:
     for check in output.checks:
         for one in check.worst:
             yield from _place(one, output)
+    if output.finite is not None:  # older evidence has other places
+        yield from _structure(output, whole)
+
+
+def _structure(output: OutputRecord, whole: int) -> Iterator[str]:
+    """Failures in front of the numbers that this output cannot have."""
+    kinds = [one.kind for one in output.structure or ()]
+    if len(set(kinds)) < len(kinds):
+        yield "one kind of failure occurs twice in it"
+    for one in output.structure or ():
+        if one.kind not in {*OF_FORM, *OF_ELEMENTS}:
+            yield f"there is no failure of the kind {one.kind!r}"
+        elif one.kind in OF_ELEMENTS and not _inside(one.first, output):
+            yield f"there is no element {one.first} in it, the first that is {one.kind}"
+    failing = sum(one.count for one in output.structure or () if one.kind in OF_ELEMENTS)
+    compared = sum(output.metrics.ulp_histogram.values()) if output.metrics is not None else 0
+    if min((one.count for one in output.structure or ()), default=1) < 1:
+        yield "a failure of no element is in it"
+    if failing + compared > whole:
+        yield f"{failing} elements fail before any comparison, and {compared} of {whole} are compared"
+
+
+def _inside(index: list[int], output: OutputRecord) -> bool:
+    return len(index) == len(output.shape) and all(
+        0 <= at < extent for at, extent in zip(index, output.shape, strict=True)
+    )
 
 
 def _place(one: ElementRecord, output: OutputRecord) -> Iterator[str]:
-    if len(one.index) != len(output.shape) or not all(
-        0 <= at < extent for at, extent in zip(one.index, output.shape, strict=True)
-    ):
+    if not _inside(one.index, output):
         yield f"there is no element {one.index} in it"
     try:
         bits, hexed = _of_bits(one.got_bits, output.dtype), _of_hex(one.want_hex)

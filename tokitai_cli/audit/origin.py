@@ -30,7 +30,7 @@ _MARKS: Mapping[DeviceClass, _Marks] = {
     DeviceClass.GFX_ISA_ON_CPU: _Marks(
         r"-DTOKITAI_(?:DEVICE|RUNS)_GFX=1", r"", r"gfx\w+(?:[:\w+-]*)"
     ),
-    DeviceClass.HOST_SIMT: _Marks(r"-DTOKITAI_DEVICE_CPU=1", r"", r""),
+    DeviceClass.HOST_SIMT: _Marks(r"-DTOKITAI_DEVICE_CPU=1", r"", r"(?!gfx|sm_).+"),
     DeviceClass.NVIDIA_GPU: _Marks(
         r"arch=compute_\w+,code=sm_\w+", r"(?i)nvcc|cuda compiler", r"sm_\w+"
     ),
@@ -78,6 +78,11 @@ def _build(build: BuildRecord, device: DeviceRecord | None) -> Iterator[str]:
         return
     if build.failed or device.device_class not in set(DeviceClass):
         return
+    lacking = {"command": build.command, "header": build.headers, "harness": build.harness_sha256}
+    for what in (name for name, value in lacking.items() if not value):
+        yield f"a build for {build.device} succeeded, and has no {what}"
+    if build.arch != device.arch:
+        yield f"a build for {build.device} is for {build.arch!r}, and the device is {device.arch!r}"
     stated = DeviceClass(device.device_class)
     made_for = _class_of(build.command)
     if made_for is not stated and (made_for is not None or stated is not DeviceClass.HOST_SIMT):
@@ -89,7 +94,7 @@ def _build(build: BuildRecord, device: DeviceRecord | None) -> Iterator[str]:
     if not re.search(marks.compiler, version):
         line = version.strip().partition("\n")[0]
         yield f"a build for {build.device} ({stated}) has a compiler that does not build for it: {line}"
-    if marks.arch and not re.fullmatch(marks.arch, build.arch):
+    if not re.fullmatch(marks.arch, build.arch):
         yield f"a build for {build.device} ({stated}) has the architecture {build.arch!r}"
 
 

@@ -39,6 +39,10 @@ _SENTENCES = {
     kinds.INF_SIGN: "infinity of the wrong sign",
 }
 
+# Every kind of failure in front of the numbers: of the array as a whole, and of elements of it.
+OF_FORM = frozenset({"missing", "dtype", "shape"})
+OF_ELEMENTS = frozenset({NEVER_WRITTEN, *_SENTENCES})
+
 
 def form_failures(buffer: BufferPlan, result: RunResult) -> list[StructureRecord]:
     """dtype and shape of every repetition, without broadcasting; an output that is not there."""
