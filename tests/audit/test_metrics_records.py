@@ -139,7 +139,7 @@ def _failure(tree: Tree) -> Tree:
 FAILURES: dict[str, tuple[Callable[[Tree], None], str]] = {
     "kind": (lambda tree: _failure(tree).update(kind="moved"), "no failure of the kind 'moved'"),
     "count": (lambda tree: _failure(tree).update(count=9999), "9999 elements fail before any"),
-    "count-of-none": (lambda tree: _failure(tree).update(count=0), "a failure of no element"),
+    "count-of-none": (lambda tree: _failure(tree).update(count=0), "a failure of 0 to 0 elements"),
     "first": (lambda tree: _failure(tree).update(first=[9999]), "there is no element [9999] in it"),
     "first-of-more-axes": (
         lambda tree: _failure(tree).update(first=[0, 0]),

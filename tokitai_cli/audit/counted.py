@@ -40,18 +40,25 @@ def _output(output: OutputRecord) -> Iterator[str]:
 
 def _structure(output: OutputRecord, whole: int) -> Iterator[str]:
     """Failures in front of the numbers that this output cannot have."""
-    kinds = [one.kind for one in output.structure or ()]
-    if len(set(kinds)) < len(kinds):
-        yield "one kind of failure occurs twice in it"
     for one in output.structure or ():
         if one.kind not in {*OF_FORM, *OF_ELEMENTS}:
             yield f"there is no failure of the kind {one.kind!r}"
         elif one.kind in OF_ELEMENTS and not _inside(one.first, output):
             yield f"there is no element {one.first} in it, the first that is {one.kind}"
+    counts = [one.count for one in output.structure or ()]
+    if min(counts, default=1) < 1 or max(counts, default=1) > max(whole, 1):
+        yield f"a failure of {min(counts)} to {max(counts)} elements is in it, of {whole}"
+    if output.sample is None:  # of a block, what fails in the whole output may be compared too
+        yield from _alone(output, whole)
+
+
+def _alone(output: OutputRecord, whole: int) -> Iterator[str]:
+    """Elements that fail in two ways, or fail and are compared."""
+    kinds = [one.kind for one in output.structure or ()]
+    if len(set(kinds)) < len(kinds):
+        yield "one kind of failure occurs twice in it"
     failing = sum(one.count for one in output.structure or () if one.kind in OF_ELEMENTS)
     compared = sum(output.metrics.ulp_histogram.values()) if output.metrics is not None else 0
-    if min((one.count for one in output.structure or ()), default=1) < 1:
-        yield "a failure of no element is in it"
     if failing + compared > whole:
         yield f"{failing} elements fail before any comparison, and {compared} of {whole} are compared"
 
