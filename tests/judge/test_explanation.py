@@ -225,7 +225,7 @@ def test_within_two_ulp_of_a_narrow_output_blames_no_form_of_float32() -> None:
     got = (X * F(0.3)).astype(np.float16)
     judgement = judged(unary(lambda y: y * 0.3), {"x": X}, {"y": np.nextafter(got, np.float16(9))})
     assert judgement.verdict is Verdict.REFUTED
-    assert "keeps an intermediate in float16" in judgement.reason
+    assert "an intermediate that the kernel keeps in float16" in judgement.reason
     assert "loosen" not in judgement.reason
 
 
