@@ -268,12 +268,16 @@ def _two_addresses() -> Iterator[Entry]:
 def _atomics() -> Iterator[Entry]:
     for verb, (kinds, code) in ATOMICS.items():
         for kind in kinds.split():
-            operand = (kind.replace("b", "u"),)
-            for space in _ATOMIC_SPACES:
-                name = f"{space}_atomic_{verb}_{kind}"
-                yield Entry(name, _SPACES[space], "atomic", operand, code=code)
-            for rtn in ("", "rtn_"):
-                yield Entry(f"ds_{verb}_{rtn}{kind}", _SPACES["ds"], "atomic", operand, code=code)
+            yield from _atomic(verb, kind, kind.replace("b", "u"), code)
+
+
+def _atomic(verb: str, kind: str, operand: str, code: str) -> Iterator[Entry]:
+    """An operation on memory in every space; on LDS with and without what was there before."""
+    for space in _ATOMIC_SPACES:
+        name = f"{space}_atomic_{verb}_{kind}"
+        yield Entry(name, _SPACES[space], "atomic", (operand,), code=code)
+    for rtn in ("", "rtn_"):
+        yield Entry(f"ds_{verb}_{rtn}{kind}", _SPACES["ds"], "atomic", (operand,), code=code)
 
 
 def _through_lds() -> Iterator[Entry]:
@@ -289,12 +293,7 @@ def _through_lds() -> Iterator[Entry]:
 def _pairs_added() -> Iterator[Entry]:
     """Sums of two halves each in memory."""
     for kind in ("f16", "bf16"):
-        code, pair = f"pairs_added_{kind}(old, a)", (f"pair_{kind}",)
-        for space in _ATOMIC_SPACES:
-            name = f"{space}_atomic_pk_add_{kind}"
-            yield Entry(name, _SPACES[space], "atomic", pair, code=code)
-        for rtn in ("", "rtn_"):
-            yield Entry(f"ds_pk_add_{rtn}{kind}", _SPACES["ds"], "atomic", pair, code=code)
+        yield from _atomic("pk_add", kind, f"pair_{kind}", f"pairs_added_{kind}(old, a)")
 
 
 def _exchanges() -> Iterator[Entry]:
