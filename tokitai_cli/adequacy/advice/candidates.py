@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from tokitai_cli.adequacy.advice.kinds import nodes_of
 from tokitai_cli.core.dtypes import FORMATS
@@ -27,13 +27,14 @@ def candidates_of(loaded: LoadedSpec, variant: str) -> Mapping[str, tuple[Draw, 
     """Candidates by name, and what they are for; none has the name of another."""
     found = dict(CANDIDATES)
     last = {name: found.pop(name) for name in _LAST}
-    for name, value in _small_constants(loaded, variant):
+    nodes = nodes_of(loaded, variant)
+    for name, value in _small_constants(loaded, variant, nodes):
         root = float(f"{math.sqrt(value):.2g}")
         told = f"squares of the size of {value:g}, so that it matters"
         found.setdefault(f"beside-{name}", (Draw(kind="normal", scale=root), told))
         told = f"values of the size of {value:g}, so that it matters"
         found.setdefault(f"near-{name}", (Draw(kind="normal", scale=value), told))
-    for number, value in enumerate(_limits(loaded, variant), 1):
+    for number, value in enumerate(_limits(nodes), 1):
         told = f"values on both sides of {value:g} and of {-value:g}"
         found[f"beyond-{number}"] = (Draw(kind="uniform", lo=-2 * value, hi=2 * value), told)
     found |= last
@@ -54,29 +55,30 @@ def _narrowest(loaded: LoadedSpec, variant: str) -> int | None:
     return min(narrow, default=None)
 
 
-def _small_constants(loaded: LoadedSpec, variant: str) -> Iterator[tuple[str, float]]:
+def _small_constants(
+    loaded: LoadedSpec, variant: str, nodes: Sequence[ast.AST]
+) -> Iterator[tuple[str, float]]:
     """Scalars of floats, and numbers in a formula of the user's, that are near 0 and above it."""
     example = plan.example(loaded, variant)
     for name, value in scalars(example).items() if example is not None else ():
         if isinstance(value, float) and 0 < value <= _SMALL:
             yield name.lower().replace("_", "-"), value
-    values = {one for one in _numbers(loaded, variant) if 0 < one <= _SMALL}
+    values = {one for one in _numbers(nodes) if 0 < one <= _SMALL}
     for number, value in enumerate(sorted(values), 1):
         yield f"constant-{number}", value
 
 
-def _limits(loaded: LoadedSpec, variant: str) -> list[float]:
+def _limits(nodes: Sequence[ast.AST]) -> list[float]:
     """Numbers of a user's formula that standard normal values do not reach: the largest few."""
-    nodes = nodes_of(loaded, variant)
     called = {one.attr for one in nodes if isinstance(one, ast.Attribute)}
     if not called & {"clip", "where", "minimum", "maximum"}:
         return []
-    values = {float(one) for one in _numbers(loaded, variant) if _REACHED < one < _MOST}
+    values = {float(one) for one in _numbers(nodes) if _REACHED < one < _MOST}
     return sorted(values)[-_LIMITS:]
 
 
-def _numbers(loaded: LoadedSpec, variant: str) -> Iterator[float]:
-    for node in nodes_of(loaded, variant):
+def _numbers(nodes: Sequence[ast.AST]) -> Iterator[float]:
+    for node in nodes:
         if (
             isinstance(node, ast.Constant)
             and isinstance(node.value, (int, float))
