@@ -48,6 +48,7 @@ def test_lists_and_texts_are_read_as_on_the_command_line(tmp_path: Path) -> None
         ("[tool.tokitai]\nrepeat = 1\n", "pyproject.toml:2", "at least 2"),
         ('[tool.tokitai]\nrepeat = "x"\n', "pyproject.toml:2", "not of type int"),
         ("[tool.tokitai]\nstrict = 1\n", "pyproject.toml:2", "not of type bool"),
+        ('[tool.tokitai]\nformat = "htm"\n', "pyproject.toml:2", "unknown report format"),
         (
             "[tool.tokitai.verifi]\nrepeat = 3\n",
             "pyproject.toml:1",

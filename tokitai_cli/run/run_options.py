@@ -141,8 +141,6 @@ def checked(verb: str, given: Mapping[str, Any], *, front: bool = False) -> dict
     for name, option in options.items():
         value = given.get(name)
         found[name] = option.default_of(verb) if value is None else option_value(option, value)
-    for word in found.get("format", ()):
-        report.check_format(word)
     return found
 
 
@@ -167,7 +165,8 @@ def option_value(option: Option, value: Any) -> Any:
     if option.kind is Kind.FLAG:
         return bool(value)
     if option.kind is Kind.NAMES:
-        return _names(option, value)
+        names = _names(option, value)
+        return tuple(map(report.check_format, names)) if option.name == "format" else names
     if option.kind is Kind.NUMBERS:
         return tuple(_limited(option, one) for one in values(option.name, value))
     if option.kind is Kind.TEXT:

@@ -243,7 +243,7 @@ def _rounded(a: Any, decimals: int) -> Any:
 
 
 def _missing(name: str, known: Mapping[str, Ruled]) -> NoRuleError:
-    near = difflib.get_close_matches(name, known, 1)
+    near = difflib.get_close_matches(name, known, 1, cutoff=0.8)  # no exp for frexp
     hint = f"; there is one of numpy.{near[0]}" if near else ""
     return NoRuleError(f"numpy.{name} has no error rule{hint}")
 

@@ -361,7 +361,8 @@ def track(x: Any) -> Tracked:
         return x.number()
     array = np.asarray(x)
     if array.dtype.kind not in "biuf" and array.dtype.name not in FORMATS:
-        given = "None" if x is None else f"a {type(x).__name__}"
+        kind = type(x).__name__
+        given = "None" if x is None else f"a{'n' * (kind[0] in 'aeiou')} {kind}"
         raise NoRuleError(f"{given} is given where the formula needs an array or a number")
     values = widened(array)
     if array.dtype.name in ("float16", "bfloat16", "float32") or array.dtype.itemsize <= 2:
