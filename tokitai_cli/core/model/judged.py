@@ -296,8 +296,9 @@ class FindingRecord(Record, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """The message, with kernel and place."""
-        place = ", ".join(filter(None, (self.kernel, self.location, self.array, self.threads)))
+        """The message, with kernel and place, which it may say itself."""
+        location = self.location * (self.location not in self.message)
+        place = ", ".join(filter(None, (self.kernel, location, self.array, self.threads)))
         seen = f", seen {self.count} times" if self.count > 1 else ""
         mild = "warning: " if self.severity == "warning" else ""
         return f"{mild}{self.message} ({place}{seen})" if place else f"{mild}{self.message}{seen}"
