@@ -1,5 +1,5 @@
-// Stands for <curand_kernel.h> on the cpu device: Philox4x32-10, whose numbers are those of rocRAND.
-// cuRAND's XORWOW starts from a seed in another way, and is refused by name with the others.
+// Stands for <curand_kernel.h> on the cpu device. The generators that it does not have are refused by
+// name.
 #pragma once
 
 #include <hip/hip_runtime.h>
@@ -7,13 +7,15 @@
 
 using curandStatePhilox4_32_10 = tokitai::Philox;
 using curandStatePhilox4_32_10_t = tokitai::Philox;
-#define curandState tokitai_other_generator<0>
-#define curandState_t tokitai_other_generator<0>
-#define curandStateXORWOW tokitai_other_generator<0>
-#define curandStateXORWOW_t tokitai_other_generator<0>
+using curandStateXORWOW = tokitai::Xorwow<tokitai::CurandSeed>;
+using curandStateXORWOW_t = curandStateXORWOW;
+using curandState = curandStateXORWOW;
+using curandState_t = curandStateXORWOW;
 #define curandStateMRG32k3a tokitai_other_generator<0>
 #define curandStateMRG32k3a_t tokitai_other_generator<0>
 #define curandStateMtgp32 tokitai_other_generator<0>
 #define curandStateMtgp32_t tokitai_other_generator<0>
 #define curandStateSobol32 tokitai_other_generator<0>
 #define curandStateSobol32_t tokitai_other_generator<0>
+#define curand_uniform2_double curand_uniform_double2
+#define curand_normal2_double curand_normal_double2

@@ -1,5 +1,6 @@
 // Device parts of hipRAND and thrust; expected values are in test_libraries.py.
 #include <hip/hip_runtime.h>
+#include <curand_kernel.h>
 #include <hiprand/hiprand_kernel.h>
 #include <thrust/complex.h>
 #include <thrust/device_vector.h>
@@ -28,6 +29,28 @@ __global__ void random_numbers(const unsigned long long* starts, unsigned* raw, 
   restart(), doubles[i] = hiprand_uniform_double(&state);
   restart();
   doubles[n + i] = hiprand_normal_double(&state), doubles[2 * n + i] = hiprand_normal_double(&state);
+}
+
+// A line of numbers a start, in the order of tests/devices/cpu/curand_numbers.txt.
+template <class State>
+__global__ void cuda_random_numbers(const unsigned long long* starts, double* out) {
+  const int i = threadIdx.x;
+  double* next = out + 19 * i;
+  State state;
+  const auto restart = [&] { curand_init(starts[3 * i], starts[3 * i + 1], starts[3 * i + 2], &state); };
+  restart();
+  for (int k = 0; k < 6; k++) *next++ = curand(&state);
+  skipahead(1000003ull, &state), *next++ = curand(&state);
+  skipahead_sequence(3ull, &state), *next++ = curand(&state);
+  restart();
+  for (int k = 0; k < 3; k++) *next++ = curand_uniform(&state);
+  restart();
+  for (int k = 0; k < 3; k++) *next++ = curand_normal(&state);
+  restart();
+  for (int k = 0; k < 2; k++) *next++ = curand_uniform_double(&state);
+  restart();
+  for (int k = 0; k < 2; k++) *next++ = curand_normal_double(&state);
+  restart(), *next = curand_log_normal(&state, 0.5f, 0.25f);
 }
 
 __global__ void complex_numbers(const float2* in, float2* out, int n) {

@@ -18,6 +18,8 @@ _RANDOM = ["uint64*", "uint32*", "float32*", "float64*", "int"]
 SIGNATURES: dict[str, list[str]] = {
     "random_numbers<hiprandState>": _RANDOM,
     "random_numbers<hiprandStatePhilox4_32_10_t>": _RANDOM,
+    "cuda_random_numbers<curandState>": ["uint64*", "float64*"],
+    "cuda_random_numbers<curandStatePhilox4_32_10_t>": ["uint64*", "float64*"],
     "complex_numbers": ["float32*", "float32*", "int"],
     "thread_algorithms": ["int32*", "int32*"],
 }
@@ -169,6 +171,24 @@ def test_other_generators_are_refused_by_name(tmp_path: Path) -> None:
     source.write_text(text)
     errors = compile_errors(source, {"k": []})
     assert "has the XORWOW and Philox4x32-10 generators of hipRAND and" in errors
+
+
+@pytest.mark.parametrize("state", ["curandState", "curandStatePhilox4_32_10_t"])
+def test_random_numbers_are_those_that_curand_gave(child: Child, state: str) -> None:
+    lines = SOURCE.with_name("curand_numbers.txt").read_text("utf-8").splitlines()
+    rows = [words[1:] for words in map(str.split, lines) if words[0] == state]
+    starts = np.array([[int(one) for one in words[:3]] for words in rows], np.uint64)
+    told = [
+        [float.fromhex(one) if "x" in one else float(one) for one in words[3:]] for words in rows
+    ]
+    (got,) = run(
+        child, f"cuda_random_numbers<{state}>",
+        [read(starts), out((len(rows), 19), np.float64)], threads=len(rows),
+    )  # fmt: skip
+    exact = [*range(11), 14, 15]
+    assert got[:, exact].tolist() == np.array(told)[:, exact].tolist()
+    assert np.allclose(got, told, rtol=2e-6, atol=2e-6)
+    assert np.allclose(got[:, 16:18], np.array(told)[:, 16:18], rtol=1e-12, atol=1e-12)
 
 
 def test_complex_numbers(child: Child) -> None:

@@ -68,7 +68,7 @@ HEADERS = {
 ACCESSOR = re.compile(
     r"(?:(?:torch|at)\s*::\s*)?(?:Generic)?PackedTensorAccessor(32|64|)\s*<(.+)>", re.S
 )
-_STATE = re.compile(r"(?:hip|roc)rand_?[sS]tate\w*")
+_STATE = re.compile(r"(?:hip|roc|cu)rand_?[sS]tate\w*")
 DROPPED = re.compile(
     r"\b(?:const|volatile|struct|class|enum|typename|register|mutable)\b|\bstd\s*::"
 )

@@ -1,6 +1,6 @@
-// Device generators of <hiprand/hiprand_kernel.h>: XORWOW and Philox4x32-10, number by number as
-// rocRAND documents them (Marsaglia, "Xorshift RNGs", 2003; Salmon et al., "Parallel random
-// numbers: as easy as 1, 2, 3", 2011). The others are refused by name.
+// Device generators of <hiprand/hiprand_kernel.h> and <curand_kernel.h>: XORWOW and Philox4x32-10,
+// number by number as rocRAND and cuRAND give them (Marsaglia, "Xorshift RNGs", 2003; Salmon et
+// al., "Parallel random numbers: as easy as 1, 2, 3", 2011). The others are refused by name.
 #pragma once
 
 #ifndef TOKITAI_DEVICE_GFX
@@ -47,6 +47,17 @@ struct XorwowPowers {
   }
 };
 
+// How each library starts from a seed: what the halves are mixed with, and multiplied by.
+struct RocrandSeed {
+  static constexpr unsigned mixed[2] = {0x2c7f967fu, 0xa03697cbu};
+  static constexpr unsigned factor[2] = {1228688033u, 2073658381u};
+};
+struct CurandSeed {
+  static constexpr unsigned mixed[2] = {0xaad26b49u, 0xf7dcefddu};
+  static constexpr unsigned factor[2] = {1099087573u, 2591861531u};
+};
+
+template <class Seed>
 struct Xorwow {
   XorwowBits bits;
   unsigned weyl;
@@ -54,8 +65,8 @@ struct Xorwow {
   static constexpr unsigned weyl_step = 362437;
 
   void init(unsigned long long seed, unsigned long long sequence, unsigned long long offset) {
-    const unsigned t0 = 1228688033u * (unsigned(seed) ^ 0x2c7f967fu);
-    const unsigned t1 = 2073658381u * (unsigned(seed >> 32) ^ 0xa03697cbu);
+    const unsigned t0 = Seed::factor[0] * (unsigned(seed) ^ Seed::mixed[0]);
+    const unsigned t1 = Seed::factor[1] * (unsigned(seed >> 32) ^ Seed::mixed[1]);
     bits = {{123456789u + t0, 362436069u ^ t0, 521288629u + t1, 88675123u ^ t1, 5783321u + t0}};
     weyl = 6615241u + t1 + t0;
     normal = {};
@@ -158,25 +169,59 @@ struct Philox {
   }
 };
 
-// Numbers above 0, up to and with 1.
-inline float uniform_of(unsigned x) { return 0x1p-32f + float(x) * 0x1p-32f; }
-inline double uniform_double_of(unsigned low, unsigned high) {
-  const unsigned long long bits = low | (unsigned long long)(high >> 11) << 32;
-  return 0x1p-53 + double(bits) * 0x1p-53;
-}
-// Box and Muller's pair.
-inline float2 normals_of(unsigned x, unsigned y) {
-  constexpr float angle = 1.46291807e-09f;  // 2 pi / 2^32
-  const float length = sqrtf(-2.0f * logf(uniform_of(x))), v = angle + float(y) * angle;
-  return float2(sinf(v) * length, cosf(v) * length);
-}
-inline double2 normals_double_of(uint4 v) {
-  const unsigned long long first = v.x ^ (unsigned long long)v.y << 21;
-  const unsigned long long second = v.z ^ (unsigned long long)v.w << 21;
-  const double u = 0x1p-53 + double(first) * 0x1p-53, w = 0x1p-52 + double(second) * 0x1p-52;
-  const double length = sqrt(-2.0 * log(u));
-  return double2(sinpi(w) * length, cospi(w) * length);
-}
+// Numbers above 0, up to and with 1, and Box and Muller's pairs.
+struct RocrandNumbers {
+  static float uniform(unsigned x) { return 0x1p-32f + float(x) * 0x1p-32f; }
+  static double uniform_double(unsigned low, unsigned high) {
+    const unsigned long long bits = low | (unsigned long long)(high >> 11) << 32;
+    return 0x1p-53 + double(bits) * 0x1p-53;
+  }
+  template <class State>
+  static double next_uniform_double(State& state) {
+    const unsigned x = state.next(), y = state.next();
+    return uniform_double(x, y);
+  }
+  static float2 normals(unsigned x, unsigned y) {
+    constexpr float angle = 1.46291807e-09f;  // 2 pi / 2^32
+    const float length = sqrtf(-2.0f * logf(uniform(x))), v = angle + float(y) * angle;
+    return float2(sinf(v) * length, cosf(v) * length);
+  }
+  static double2 normals_double(uint4 v) {
+    const double u = 0x1p-53 + joined(v.x, v.y) * 0x1p-53;
+    const double w = 0x1p-52 + joined(v.z, v.w) * 0x1p-52;
+    const double length = sqrt(-2.0 * log(u));
+    return double2(sinpi(w) * length, cospi(w) * length);
+  }
+  static double joined(unsigned low, unsigned high) {
+    return double(low ^ (unsigned long long)high << 21);
+  }
+};
+// cuRAND's lie half a step higher or lower.
+struct CurandNumbers {
+  static float uniform(unsigned x) { return float(x) * 0x1p-32f + 0x1p-33f; }
+  static double uniform_double(unsigned low, unsigned high) {
+    return RocrandNumbers::joined(low, high) * 0x1p-53 + 0x1p-54;
+  }
+  // Of Philox it takes one number alone.
+  static double next_uniform_double(Philox& state) {
+    return double(state.next()) * 0x1p-32 + 0x1p-32;
+  }
+  template <class Seed>
+  static double next_uniform_double(Xorwow<Seed>& state) {
+    const unsigned x = state.next(), y = state.next();
+    return uniform_double(x, y);
+  }
+  static float2 normals(unsigned x, unsigned y) {
+    constexpr float angle = 0x1p-32f * 6.2831855f;  // 2 pi / 2^32
+    const float length = sqrtf(-2.0f * logf(uniform(x))), v = float(y) * angle + angle / 2;
+    return float2(sinf(v) * length, cosf(v) * length);
+  }
+  static double2 normals_double(uint4 v) {
+    const double w = RocrandNumbers::joined(v.z, v.w) * 0x1p-52 + 0x1p-53;
+    const double length = sqrt(-2.0 * log(uniform_double(v.x, v.y)));
+    return double2(sinpi(w) * length, cospi(w) * length);
+  }
+};
 template <class State>
 inline uint4 four_of(State& state) {
   if constexpr (std::is_same<State, Philox>::value) {
@@ -189,32 +234,32 @@ inline uint4 four_of(State& state) {
 
 template <class State>
 struct IsGenerator : std::false_type {};
-template <>
-struct IsGenerator<Xorwow> : std::true_type {};
+template <class Seed>
+struct IsGenerator<Xorwow<Seed>> : std::true_type {};
 template <>
 struct IsGenerator<Philox> : std::true_type {};
 template <int n>
 struct OtherGenerator {
   static_assert(n != n,
-                "the cpu device has the XORWOW and Philox4x32-10 generators of hipRAND and the "
-                "Philox4x32-10 of cuRAND alone: use one of them, or choose another device");
+                "the cpu device has the XORWOW and Philox4x32-10 generators of hipRAND and cuRAND "
+                "alone: use one of them, or choose another device");
 };
 
 }  // namespace tokitai
 
-using hiprandStateXORWOW = tokitai::Xorwow;
-using hiprandStateXORWOW_t = tokitai::Xorwow;
-using hiprandState = tokitai::Xorwow;
-using hiprandState_t = tokitai::Xorwow;
+using hiprandStateXORWOW = tokitai::Xorwow<tokitai::RocrandSeed>;
+using hiprandStateXORWOW_t = tokitai::Xorwow<tokitai::RocrandSeed>;
+using hiprandState = tokitai::Xorwow<tokitai::RocrandSeed>;
+using hiprandState_t = tokitai::Xorwow<tokitai::RocrandSeed>;
 using hiprandStatePhilox4_32_10 = tokitai::Philox;
 using hiprandStatePhilox4_32_10_t = tokitai::Philox;
-using rocrand_state_xorwow = tokitai::Xorwow;
+using rocrand_state_xorwow = tokitai::Xorwow<tokitai::RocrandSeed>;
 using rocrand_state_philox4x32_10 = tokitai::Philox;
 
 #define TOKITAI_RANDOM(RESULT, NAME)                                                              \
   template <class State, tokitai::Where<tokitai::IsGenerator<State>::value> = 0>                  \
   inline RESULT NAME
-#define TOKITAI_RANDOMS(PREFIX)                                                                   \
+#define TOKITAI_RANDOMS(PREFIX, NUMBERS)                                                          \
   TOKITAI_RANDOM(void, PREFIX##_init)                                                             \
   (unsigned long long seed, unsigned long long sequence, unsigned long long offset,               \
    State* state) {                                                                                \
@@ -223,28 +268,27 @@ using rocrand_state_philox4x32_10 = tokitai::Philox;
   TOKITAI_RANDOM(unsigned, PREFIX)(State * state) { return state->next(); }                       \
   TOKITAI_RANDOM(uint4, PREFIX##4)(State * state) { return tokitai::four_of(*state); }            \
   TOKITAI_RANDOM(float, PREFIX##_uniform)(State * state) {                                        \
-    return tokitai::uniform_of(state->next());                                                    \
+    return NUMBERS::uniform(state->next());                                                       \
   }                                                                                               \
   TOKITAI_RANDOM(float2, PREFIX##_uniform2)(State * state) {                                      \
     const unsigned x = state->next(), y = state->next();                                          \
-    return float2(tokitai::uniform_of(x), tokitai::uniform_of(y));                                \
+    return float2(NUMBERS::uniform(x), NUMBERS::uniform(y));                                      \
   }                                                                                               \
   TOKITAI_RANDOM(float4, PREFIX##_uniform4)(State * state) {                                      \
     const uint4 x = tokitai::four_of(*state);                                                     \
-    return float4(tokitai::uniform_of(x.x), tokitai::uniform_of(x.y), tokitai::uniform_of(x.z),   \
-                  tokitai::uniform_of(x.w));                                                      \
+    return float4(NUMBERS::uniform(x.x), NUMBERS::uniform(x.y), NUMBERS::uniform(x.z),            \
+                  NUMBERS::uniform(x.w));                                                         \
   }                                                                                               \
   TOKITAI_RANDOM(double, PREFIX##_uniform_double)(State * state) {                                \
-    const unsigned x = state->next(), y = state->next();                                          \
-    return tokitai::uniform_double_of(x, y);                                                      \
+    return NUMBERS::next_uniform_double(*state);                                                  \
   }                                                                                               \
   TOKITAI_RANDOM(double2, PREFIX##_uniform_double2)(State * state) {                              \
     const uint4 x = tokitai::four_of(*state);                                                     \
-    return double2(tokitai::uniform_double_of(x.x, x.y), tokitai::uniform_double_of(x.z, x.w));   \
+    return double2(NUMBERS::uniform_double(x.x, x.y), NUMBERS::uniform_double(x.z, x.w));         \
   }                                                                                               \
   TOKITAI_RANDOM(float2, PREFIX##_normal2)(State * state) {                                       \
     const unsigned x = state->next(), y = state->next();                                          \
-    return tokitai::normals_of(x, y);                                                             \
+    return NUMBERS::normals(x, y);                                                                \
   }                                                                                               \
   TOKITAI_RANDOM(float, PREFIX##_normal)(State * state) {                                         \
     tokitai::NormalPair& kept = state->normal;                                                    \
@@ -255,11 +299,11 @@ using rocrand_state_philox4x32_10 = tokitai::Philox;
   }                                                                                               \
   TOKITAI_RANDOM(float4, PREFIX##_normal4)(State * state) {                                       \
     const uint4 x = tokitai::four_of(*state);                                                     \
-    const float2 a = tokitai::normals_of(x.x, x.y), b = tokitai::normals_of(x.z, x.w);            \
+    const float2 a = NUMBERS::normals(x.x, x.y), b = NUMBERS::normals(x.z, x.w);                  \
     return float4(a.x, a.y, b.x, b.y);                                                            \
   }                                                                                               \
   TOKITAI_RANDOM(double2, PREFIX##_normal_double2)(State * state) {                               \
-    return tokitai::normals_double_of(tokitai::four_of(*state));                                  \
+    return NUMBERS::normals_double(tokitai::four_of(*state));                                     \
   }                                                                                               \
   TOKITAI_RANDOM(double, PREFIX##_normal_double)(State * state) {                                 \
     tokitai::NormalPair& kept = state->normal;                                                    \
@@ -275,9 +319,9 @@ using rocrand_state_philox4x32_10 = tokitai::Philox;
   (State * state, double mean, double deviation) {                                                \
     return exp(mean + deviation * PREFIX##_normal_double(state));                                 \
   }
-TOKITAI_RANDOMS(hiprand)
-TOKITAI_RANDOMS(rocrand)
-TOKITAI_RANDOMS(curand)
+TOKITAI_RANDOMS(hiprand, tokitai::RocrandNumbers)
+TOKITAI_RANDOMS(rocrand, tokitai::RocrandNumbers)
+TOKITAI_RANDOMS(curand, tokitai::CurandNumbers)
 #undef TOKITAI_RANDOMS
 TOKITAI_RANDOM(void, skipahead)(unsigned long long count, State* state) { state->skip(count); }
 TOKITAI_RANDOM(void, skipahead_sequence)(unsigned long long count, State* state) {
