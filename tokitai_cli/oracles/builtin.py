@@ -277,11 +277,11 @@ def _shows(expectation: Expectation, words: str) -> float:
     """How far a change leads from the reference at most, in errors."""
     if words not in expectation.changes:
         return 0.0
-    rows = slice(None) if expectation.rows is None else expectation.rows
-    right = np.atleast_1d(expectation.reference)[rows]
+    right = _of_rows(expectation.reference, expectation.rows)
     wrong = np.atleast_1d(expectation.changes[words])
-    error = np.zeros(()) if expectation.error is None else np.atleast_1d(expectation.error)[rows]
-    error = np.broadcast_to(error, right.shape)
+    error = np.zeros(right.shape)
+    if expectation.error is not None:
+        error = _of_rows(expectation.error, expectation.rows)
     most, step = 0.0, max(_TOGETHER * len(right) // max(right.size, 1), 1)
     for start in range(0, len(right), step):
         at = slice(start, start + step)
@@ -290,6 +290,12 @@ def _shows(expectation: Expectation, words: str) -> float:
             off = np.abs(wrong[at] - right[at]) / allowed
         most = max(most, float(np.max(off, where=np.isfinite(off), initial=0.0)))
     return most
+
+
+def _of_rows(array: NDArray[Any], rows: NDArray[np.int64] | None) -> NDArray[Any]:
+    """These rows of an array, which may be one that `larger_of` makes part by part; None for all."""
+    array = array if array.ndim else np.atleast_1d(array)
+    return array if rows is None else array[rows]
 
 
 def replay(case: Case, arrays: Arrays, name: str, file: Path) -> dict[str, Replay]:

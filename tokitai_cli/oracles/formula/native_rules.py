@@ -51,6 +51,7 @@ def binary(name: str, a: Parts, b: Parts, extra: float = 0.0) -> Parts | None:
     library = _library(max(a.v.size, b.v.size))
     if library is None or a.n is not None or b.n is not None or current().flush_to_zero:
         return None
+    a, b = _as_arrays(a), _as_arrays(b)
     shape = np.broadcast_shapes(a.v.shape, b.v.shape)
     layouts = _layouts(a, b, shape)
     if layouts is None:
@@ -163,6 +164,14 @@ def _pointer(array: Floats) -> ctypes.c_void_p:
 
 def _plain(a: Parts) -> bool:
     return all(map(native.is_plain, (a.v,) if a.point else (a.v, a.lo, a.hi)))
+
+
+def _as_arrays(a: Parts) -> Parts:
+    """The same with arrays for the scalars that numpy makes of arrays without axes."""
+    if isinstance(a.v, np.ndarray):
+        return a
+    v = np.asarray(a.v)
+    return exactly(v, a.n) if a.point else Parts(v, np.asarray(a.lo), np.asarray(a.hi), a.n)
 
 
 def _operand(a: Parts, outer: int, inner: int) -> _Operand:

@@ -12,7 +12,11 @@ from tokitai_cli.oracles.variants.request import FormulaCall, Request
 
 
 class Factor:
-    """An input of a formula that is asked for its shape, turned over and multiplied, and no more."""
+    """An input of a formula that is turned over and multiplied, and no more."""
+
+    #: numpy's functions would make arrays of it as of any object, one element at a time.
+    __array_function__ = None
+    __array_ufunc__ = None
 
     def __init__(self, array: NDArray[Any], *, turned: bool = False) -> None:
         self.array = array
