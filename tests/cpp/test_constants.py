@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tokitai_cli.cpp.source.constants import constant
+from tokitai_cli.cpp.arithmetic import constant
 from tokitai_cli.cpp.source.macro_text import macros_of
 
 MACROS = macros_of(

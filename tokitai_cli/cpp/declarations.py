@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from tree_sitter import Node
 
@@ -167,3 +169,17 @@ def marks_of(function: Node) -> frozenset[str]:
         if one.type in {"storage_class_specifier", "type_qualifier"}:
             words |= {inner.type for inner in one.children} | {text_of(one)}
     return frozenset(words)
+
+
+def enumerators(node: Node) -> Iterator[tuple[str, str]]:
+    """Enumerators below a declaration, each with the text of its value."""
+    if node.type == "enumerator_list":
+        before = ""
+        for one in named(node):
+            name, told = child(one, "name"), child(one, "value")
+            if name is not None:
+                before = text_of(told) if told is not None else f"({before}) + 1" if before else "0"
+                yield text_of(name), before
+                before = text_of(name)
+    for inner in node.named_children:
+        yield from enumerators(inner)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import msgspec
 
 from tokitai_cli.core.dtypes import numpy_dtype
-from tokitai_cli.cpp.source.constants import constant
+from tokitai_cli.cpp.arithmetic import constant
 from tokitai_cli.cpp.source.launches import HostLaunch, constants_of
 from tokitai_cli.cpp.source.signatures import Kernel
 from tokitai_cli.cpp.whole import Program

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.initialisers import initial
-from tokitai_cli.cpp.body.operators import cast, combined, decided, either, indicator
+from tokitai_cli.cpp.body.operators import cast, combined, either, indicator
 from tokitai_cli.cpp.body.outer import outer_place, outer_value
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.body.symbolic_values import (
@@ -17,6 +17,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Pointer,
     Record,
     Value,
+    truth,
 )
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.structs import size_of
@@ -76,7 +77,10 @@ def _qualified(walk: Walk, node: Node) -> Value:
     place = outer_place(walk, name.last)
     if place is not None:
         return walk.load(place, node)
-    known = name.last in walk.program.by_name
+    whole = text_of(node)
+    if whole in walk.constants:
+        return walk.constants[whole]
+    known = name.last in walk.program.by_name or name.last in walk.constants
     return outer_value(walk, name.last) if known else _itself(walk, node)
 
 
@@ -120,14 +124,31 @@ def _unary(walk: Walk, node: Node) -> Value:
         return Condition(value.fails, value.holds, f"!({value.text})")
     if sign == "!" and isinstance(value, Pointer):
         return Condition((), (), f"!{value.array}")
+    number = walk.number(value)
     if sign == "-":
-        return -walk.number(value)
-    return value if sign == "+" else walk.named(f"{sign}({walk.number(value)})")
+        return -number
+    if number.number is not None and sign in {"~", "!"}:
+        return constant(~number.number if sign == "~" else int(not number.number))
+    return value if sign == "+" else walk.named(f"{sign}({number})")
 
 
 def _cast(walk: Walk, node: Node) -> Value:
-    told = walk.type_text(child(node, "type"))
-    return cast(walk, walk.evaluate(child(node, "value")), told)
+    told, inner = walk.type_text(child(node, "type")), child(node, "value")
+    sign = text_of(child(inner, "operator"))
+    signed = inner is not None and inner.type in {"unary_expression", "pointer_expression"}
+    if signed and sign in {"-", "+", "*", "&"} and _is_value(walk, told):  # `(n) - 1` is no cast
+        return combined(walk, sign, _value_of(walk, told), walk.evaluate(child(inner, "argument")))
+    return cast(walk, walk.evaluate(inner), told)
+
+
+def _is_value(walk: Walk, name: str) -> bool:
+    """Whether a name that may be a type's stands for a variable or a constant."""
+    return walk.find(name) is not None or outer_value(walk, name) != variable(name)
+
+
+def _value_of(walk: Walk, name: str) -> Value:
+    place = walk.find(name)
+    return walk.load(place) if place is not None else outer_value(walk, name)
 
 
 def _binary(walk: Walk, node: Node) -> Value:
@@ -142,9 +163,7 @@ def _binary(walk: Walk, node: Node) -> Value:
 
 def _conditional(walk: Walk, node: Node) -> Value:
     test = walk.evaluate(child(node, "condition"))
-    known = decided(test.holds) if isinstance(test, Condition) else None
-    if known is None and isinstance(test, Polynomial) and test.number is not None:
-        known = test.number != 0
+    known = truth(test)
     if known is not None:
         return walk.evaluate(child(node, "consequence" if known else "alternative"))
     mark = len(walk.guards)
@@ -193,7 +212,8 @@ def _assignment(walk: Walk, node: Node) -> Value:
         walk.escape(value, "is stored where the reader does not follow")
         for one in named(left):
             walk.evaluate(one)
-        return value
+        # The grammar takes `a < b && c >= d` for an assignment to a template's instance.
+        return walk.fresh("?") if left is not None and left.type == "binary_expression" else value
     if sign != "=":
         old = None if isinstance(place, Pointer) else walk.load(place, left)
         value = combined(walk, sign[:-1], old, value)

@@ -75,6 +75,9 @@ def _by_value(walk: Walk, name: str, last: str, given: list[Node]) -> Returned:
     for value in values:
         walk.escape(value, f"is handed to {name}")
     if last in {"min", "max"} and len(values) == 2:
+        numbers = [one for value in values if (one := walk.number(value).number) is not None]
+        if len(numbers) == 2:
+            return Returned(constant(min(numbers) if last == "min" else max(numbers)))
         told = ", ".join(sorted(str(walk.number(one)) for one in values))
         return Returned(walk.named(f"{last}({told})", last))
     return Returned(result_of(walk, name, values))

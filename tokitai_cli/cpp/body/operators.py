@@ -7,16 +7,15 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, is_left, quotient, remainder
-from tokitai_cli.cpp.body.symbolic_values import Condition, Guard, Pointer, Record, Value
+from tokitai_cli.cpp.body.symbolic_values import Condition, Guard, Pointer, Record, Value, truth
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.structs import resolved, size_of
 
 _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
-_SIGNS: Mapping[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
+_BITS: Mapping[str, Callable[[int, int], int]] = {
+    "&": operator.and_, "|": operator.or_, "^": operator.xor,
 }  # fmt: skip
-_LARGEST_SHIFT = 62
+_LARGEST_SHIFT = 63
 
 
 def cast(walk: Walk, value: Value, type_text: str) -> Value:
@@ -40,6 +39,10 @@ def cast(walk: Walk, value: Value, type_text: str) -> Value:
 def combined(walk: Walk, sign: str, left: Value, right: Value) -> Value:
     """Two values and an operator between them."""
     if sign in {"&&", "||"}:
+        sides = [(truth(one), one, other) for one, other in ((left, right), (right, left))]
+        for known, _, other in sides:
+            if known is not None:  # the other one decides, or is not asked
+                return constant(int(known)) if known == (sign == "||") else _condition(walk, other)
         one, two = _condition(walk, left), _condition(walk, right)
         text = f"({one.text} {sign} {two.text})"
         if sign == "&&":
@@ -93,6 +96,8 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
     if sign in {"/", "%"} and right:
         return walk.number(quotient(left, right) if sign == "/" else remainder(left, right))
     number = right.number
+    if sign in _BITS and number is not None and left.number is not None:
+        return constant(_BITS[sign](left.number, number))
     if sign in {"<<", ">>"} and number is not None and 0 <= number <= _LARGEST_SHIFT:
         power = constant(1 << number)
         return walk.number(left * power if sign == "<<" else quotient(left, power))
@@ -112,17 +117,6 @@ def indicator(value: Value) -> Polynomial | None:
     if found is None or sign not in {">", "!=", "=="}:
         return None
     return constant(1) - found if sign == "==" else found
-
-
-def decided(guards: tuple[Guard, ...]) -> bool | None:
-    """Whether comparisons of numbers hold; None where one is none, or where there are none."""
-    found = []
-    for left, sign, right in guards:
-        one, other = left.number, right.number
-        if one is None or other is None or sign not in _SIGNS:
-            return None
-        found.append(_SIGNS[sign](one, other))
-    return all(found) if found else None
 
 
 def either(walk: Walk, first: Value, second: Value, test: str = "") -> Value:

@@ -7,9 +7,9 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.polynomial import constant, variable
 from tokitai_cli.cpp.body.symbolic_values import Function, Place, Pointer, Value
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.declarations import marks_of
+from tokitai_cli.cpp.declarations import enumerators, marks_of
 from tokitai_cli.cpp.structs import resolved
-from tokitai_cli.cpp.tree import Declarator, child, declarator_of, named, text_of
+from tokitai_cli.cpp.tree import Declarator, child, declarator_of, named, parsed_expression, text_of
 
 _KINDS = {"function", "kernel", "prototype"}
 
@@ -48,6 +48,9 @@ def outer_value(walk: Walk, name: str) -> Value:
         told = _declared(one.node, name) if one.kind == "variable" else None
         if told is not None and told[1] is not None:
             walk.constants[name] = walk.number(walk.evaluate(_only(told[1])))
+        text = dict(enumerators(one.node)).get(name) if one.kind == "enumerator" else None
+        if text is not None:
+            walk.constants[name] = walk.number(walk.evaluate(parsed_expression(text)))
     return walk.constants[name]
 
 

@@ -198,13 +198,13 @@ def variable(name: str) -> Polynomial:
 
 
 def quotient(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
-    """`dividend / divisor`, rounded down: exact, a number, or an atom. The divisor is not 0."""
+    """`dividend / divisor`: exact, a number as C++ rounds it, or an atom. The divisor is not 0."""
     exact = dividend.over(divisor)
     if exact is not None:
         return exact
     above, below = dividend.number, divisor.number
     if above is not None and below:
-        return constant(above // below)
+        return constant(abs(above) // abs(below) * (1 if (above < 0) == (below < 0) else -1))
     inner = (
         next(iter(dividend.terms))[0] if len(dividend.terms) == 1 and not dividend.number else ""
     )

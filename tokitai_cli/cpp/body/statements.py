@@ -8,7 +8,7 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.initialisers import initial, made
 from tokitai_cli.cpp.body.loops import loop
-from tokitai_cli.cpp.body.operators import decided, join
+from tokitai_cli.cpp.body.operators import join
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.symbolic_values import (
     Cell,
@@ -17,6 +17,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Pointer,
     Record,
     Value,
+    decided,
     lanes,
 )
 from tokitai_cli.cpp.body.walk import Returned, Walk

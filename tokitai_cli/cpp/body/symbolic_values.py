@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -10,6 +11,11 @@ import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.polynomial import Polynomial
+
+_SIGNS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
 
 
 class Pointer(msgspec.Struct, frozen=True):
@@ -122,3 +128,26 @@ def fields_of(record: Record) -> Mapping[str, Value]:
 def lanes(values: Sequence[Value]) -> tuple[tuple[str, Value], ...]:
     """Values as the lanes of a vector."""
     return tuple(zip("xyzw", values, strict=False))
+
+
+def decided(guards: tuple[Guard, ...]) -> bool | None:
+    """Whether comparisons of numbers hold; None where one is none, or where there are none."""
+    found = []
+    for left, sign, right in guards:
+        one, other = left.number, right.number
+        if one is None or other is None or sign not in _SIGNS:
+            return None
+        found.append(_SIGNS[sign](one, other))
+    return all(found) if found else None
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a value is another one than 0; None where that is not known."""
+    if isinstance(value, Polynomial):
+        return None if value.number is None else value.number != 0
+    if not isinstance(value, Condition):
+        return None
+    if value.holds:
+        return decided(value.holds)
+    fails = decided(value.fails)
+    return None if fails is None else not fails

@@ -20,6 +20,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Record,
     Value,
     fields_of,
+    truth,
 )
 from tokitai_cli.cpp.declarations import Parameter
 from tokitai_cli.cpp.program import Program
@@ -123,7 +124,10 @@ class Walk:
         """A value as a number."""
         if isinstance(value, Polynomial):
             return value if len(value.terms) <= MOST_TERMS else self.fresh("sum")
-        return self.named(value.text) if isinstance(value, Condition) else self.fresh("?")
+        if not isinstance(value, Condition):
+            return self.fresh("?")
+        known = truth(value)
+        return self.named(value.text) if known is None else constant(int(known))
 
     def new_cell(self, value: Value) -> Cell:
         """A variable without a name."""

@@ -7,11 +7,11 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 
+from tokitai_cli.cpp.arithmetic import constant
 from tokitai_cli.cpp.indices.blocks import block_of
 from tokitai_cli.cpp.indices.kernel_text import conditions
 from tokitai_cli.cpp.indices.shapes import Shapes
 from tokitai_cli.cpp.indices.strides import chain_of, quotient, without
-from tokitai_cli.cpp.source.constants import constant
 
 _ASSERTED = re.compile(r"\bassert\s*\(([^;]*)\)\s*;")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.cpp.constants import constants_in
-from tokitai_cli.cpp.source.constants import constant, enumerators
+from tokitai_cli.cpp.arithmetic import constant, constants_in
+from tokitai_cli.cpp.declarations import enumerators
 from tokitai_cli.cpp.source.followed import followed
 from tokitai_cli.cpp.source.macro_text import Macro, configurations, split
 from tokitai_cli.cpp.source.macros import spread

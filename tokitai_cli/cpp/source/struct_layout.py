@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from tokitai_cli.cpp.arithmetic import constant
+from tokitai_cli.cpp.declarations import enumerators
 from tokitai_cli.cpp.source.classes import ALIAS, class_of, put_in
-from tokitai_cli.cpp.source.constants import constant, enumerators
 from tokitai_cli.cpp.source.launches import constants_of, enumerators_of
 from tokitai_cli.cpp.source.macro_text import Macro, split, words_in
 from tokitai_cli.cpp.source.signatures import Parameter, parameter_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tokitai_cli.cpp.source.constants import constant
+from tokitai_cli.cpp.arithmetic import constant
 from tokitai_cli.cpp.source.launches import arguments_at, constants_of, enumerators_of
 from tokitai_cli.cpp.source.macro_text import WORD, Macro, split, words_in
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter, parameter_of
