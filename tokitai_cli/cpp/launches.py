@@ -14,8 +14,16 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.function_calls import call
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.reader import READERS
-from tokitai_cli.cpp.body.symbolic_values import Cell, Function, Pointer, Record, Value, fields_of
-from tokitai_cli.cpp.body.walk import BudgetError, Returned, Walk
+from tokitai_cli.cpp.body.symbolic_values import (
+    Cell,
+    Function,
+    Pointer,
+    Record,
+    Returned,
+    Value,
+    fields_of,
+)
+from tokitai_cli.cpp.body.walk import BudgetError, Walk
 from tokitai_cli.cpp.declarations import Declaration
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.tree import child, name_of, named, text_of

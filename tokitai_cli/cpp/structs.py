@@ -48,6 +48,10 @@ VECTORS = frozenset(
 ) | {"half2", "__half2"}  # fmt: skip
 
 
+#: Types of numbers that are no whole ones.
+REALS = frozenset({"float", "double", "long double", "half", "__half", "_Float16"}) | frozenset(
+    {"__nv_bfloat16", "nv_bfloat16", "__hip_bfloat16", "hip_bfloat16"}
+)
 #: Views of tensors that are passed by value: PyTorch's, and those of programs that took them from there.
 ACCESSOR = re.compile(
     r"(?:Generic)?PackedTensorAccessor(?:32|64|)\s*<\s*(?P<element>[^,<>]+),\s*(?P<dimensions>\d+)\b.*>"

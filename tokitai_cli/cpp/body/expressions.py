@@ -11,6 +11,7 @@ from tokitai_cli.cpp.body.operators import cast, combined, either, indicator
 from tokitai_cli.cpp.body.outer import outer_place, outer_value
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.body.symbolic_values import (
+    Applied,
     Closure,
     Condition,
     Function,
@@ -56,7 +57,7 @@ def _number(walk: Walk, node: Node) -> Value:
     try:
         return constant(int(text, 0))
     except ValueError:
-        return variable(text)
+        return walk.marked(variable(text), "double")
 
 
 def _truth(walk: Walk, node: Node) -> Value:
@@ -127,9 +128,13 @@ def _unary(walk: Walk, node: Node) -> Value:
     number = walk.number(value)
     if sign == "-":
         return -number
-    if number.number is not None and sign in {"~", "!"}:
-        return constant(~number.number if sign == "~" else int(not number.number))
-    return value if sign == "+" else walk.named(f"{sign}({number})")
+    if sign == "+":
+        return value
+    if sign == "~":  # as -x - 1 says it
+        return -number - constant(1)
+    if sign == "!" and number.number is not None:
+        return constant(int(not number.number))
+    return walk.named(f"{sign}({number})", "?", Applied(sign, (number,)))
 
 
 def _cast(walk: Walk, node: Node) -> Value:
@@ -180,7 +185,7 @@ def _conditional(walk: Walk, node: Node) -> Value:
         step = (yes - no).number
         if step is not None:
             return walk.number(no + told * constant(step))
-    return either(walk, yes, no, test.text if isinstance(test, Condition) else "")
+    return either(walk, yes, no, test if isinstance(test, Condition) else None)
 
 
 def _declared_rows(left: Node) -> tuple[str, tuple[str, ...]] | None:

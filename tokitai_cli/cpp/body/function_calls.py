@@ -9,17 +9,19 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.initialisers import hand_over, initial
 from tokitai_cli.cpp.body.intrinsics import known_call, result_of
 from tokitai_cli.cpp.body.operators import cast, either, join
-from tokitai_cli.cpp.body.polynomial import variable
+from tokitai_cli.cpp.body.polynomial import Polynomial, variable
 from tokitai_cli.cpp.body.symbolic_values import (
     Cell,
+    Choice,
     Closure,
     Function,
     Place,
     Pointer,
     Record,
+    Returned,
     Value,
 )
-from tokitai_cli.cpp.body.walk import Returned, Walk
+from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.declarations import (
     Declaration,
     Parameter,
@@ -63,7 +65,8 @@ def call(walk: Walk, node: Node, operator: str = "") -> Returned:
     if last in _CASTS and own.arguments and len(given) == 1:
         return _cast(walk, given[0], walk.types.get(own.arguments[0], own.arguments[0]))
     if function.type == "primitive_type" or _is_number(walk, text_of(function)):
-        return Returned(initial(walk, given[0]) if len(given) == 1 else walk.number(None))
+        new = initial(walk, given[0]) if len(given) == 1 else walk.number(None)
+        return Returned(cast(walk, new, text_of(function)) if "*" not in text_of(function) else new)
     return _by_name(walk, node, function, last, own.arguments)
 
 
@@ -290,7 +293,8 @@ def _argument(walk: Walk, parameter: Parameter, given: Node) -> Place:
         place = walk.place(given)
         if isinstance(place, Cell) or (isinstance(place, Pointer) and not place.rows):
             return place
-    return walk.new_cell(initial(walk, given, told))
+    new = initial(walk, given, told)
+    return walk.new_cell(new if parameter.pointers else cast(walk, new, told))
 
 
 def _joined(walk: Walk, found: list[Returned], reference: bool) -> Returned:
@@ -307,6 +311,9 @@ def _joined(walk: Walk, found: list[Returned], reference: bool) -> Returned:
             )
         return Returned(walk.fresh("?"))
     value = found[0].value
+    numbers = [(one.value, one.guards) for one in found if isinstance(one.value, Polynomial)]
+    if len(numbers) == len(found) and any(one != value for one, _ in numbers):
+        return Returned(walk.fresh("either", Choice(tuple(numbers))))
     for one in found[1:]:
         value = either(walk, value, one.value)
     return Returned(value)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.operators import combined
-from tokitai_cli.cpp.body.polynomial import constant
-from tokitai_cli.cpp.body.symbolic_values import Record, Value, lanes
-from tokitai_cli.cpp.body.walk import Returned, Walk
-from tokitai_cli.cpp.structs import VECTORS
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient
+from tokitai_cli.cpp.body.symbolic_values import SINGLE, Applied, Record, Returned, Value, lanes
+from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.structs import VECTORS, size_of
 
 _READS = frozenset(
     [
@@ -57,8 +57,9 @@ def known_call(walk: Walk, name: str, given: list[Node], node: Node) -> Returned
     if last.startswith(("atomic", "__hip_atomic")) or last in _READS | _WRITES:
         return Returned(_element(walk, last, given, node))
     if last in _COPIES and len(given) > 1:
+        size = walk.number(walk.evaluate(given[2])) if len(given) > 2 else None
         for one, kind in zip(given, ("write", "read"), strict=False):
-            _touch(walk, one, kind, node)
+            _touch(walk, one, kind, node, size)
         return Returned(walk.fresh(last))
     if last in _SWAPS and len(given) == 2:
         return Returned(_swap(walk, given, node))
@@ -75,23 +76,36 @@ def _by_value(walk: Walk, name: str, last: str, given: list[Node]) -> Returned:
     for value in values:
         walk.escape(value, f"is handed to {name}")
     if last in {"min", "max"} and len(values) == 2:
-        numbers = [one for value in values if (one := walk.number(value).number) is not None]
+        pair = tuple(sorted(map(walk.number, values), key=str))
+        numbers = [one.number for one in pair if one.number is not None]
         if len(numbers) == 2:
             return Returned(constant(min(numbers) if last == "min" else max(numbers)))
-        told = ", ".join(sorted(str(walk.number(one)) for one in values))
-        return Returned(walk.named(f"{last}({told})", last))
+        told = ", ".join(map(str, pair))
+        return Returned(walk.named(f"{last}({told})", last, Applied(last, pair)))
     return Returned(result_of(walk, name, values))
 
 
 def result_of(walk: Walk, name: str, values: list[Value]) -> Value:
     """A call's result by its text, a fresh one where that says nothing."""
-    shown = ", ".join(str(one) for one in map(walk.number, values))
-    return walk.named(f"{name}({shown})", name) if "#" not in shown else walk.fresh(name)
+    numbers = tuple(map(walk.number, values))
+    shown = ", ".join(map(str, numbers))
+    told = Applied(name.rpartition("::")[2], numbers)
+    return walk.fresh(name, told) if "#" in shown else walk.named(f"{name}({shown})", name, told)
 
 
-def _touch(walk: Walk, given: Node, kind: str, node: Node) -> Value:
+def _touch(
+    walk: Walk, given: Node, kind: str, node: Node, size: Polynomial | None = SINGLE
+) -> Value:
+    """An access to what a pointer leads to; size: bytes of a copy."""
     pointer = walk.moved(walk.evaluate(given), constant(0))
-    return walk.touch(pointer, kind, node) if pointer is not None else walk.fresh("?")
+    if pointer is None:
+        return walk.fresh("?")
+    if size is SINGLE:
+        return walk.touch(pointer, kind, node)
+    bytes_ = size_of(walk.program, walk.facts.type_of(pointer.array)) if pointer.unit else 0
+    width = round(bytes_ * pointer.unit) if bytes_ and pointer.unit else 0
+    units = quotient(size + constant(width - 1), constant(width)) if size and width else None
+    return walk.touch(pointer, kind, node, units=units)
 
 
 def _element(walk: Walk, name: str, given: list[Node], node: Node) -> Value:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.operators import join
-from tokitai_cli.cpp.body.polynomial import Polynomial, quotient
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient
 from tokitai_cli.cpp.body.symbolic_values import (
     Cell,
+    Choice,
     Condition,
+    Evolving,
     Guard,
     Pointer,
     Record,
@@ -39,8 +41,10 @@ def loop(walk: Walk, node: Node) -> None:
     before = dict(walk.store)
     names = {place.number: name for scope in walk.scopes for name, place in scope.items()
              if isinstance(place, Cell)}  # fmt: skip
-    marks, after = _dry(walk, node, before, names)
+    marks, after, guards = _dry(walk, node, before, names)
     entry, counter = _entry(walk, node, before, marks, after, names)
+    for key, value in marks.items():
+        _evolve(walk, value, before.get(key), after.get(key), guards)
     walk.store = {**before, **entry}
     if counter is not None and not walk.dry:
         walk.facts.loops.append(counter)
@@ -49,12 +53,16 @@ def loop(walk: Walk, node: Node) -> None:
     backwards = counter is not None and (counter.step.number or 0) < 0
     if counter is not None and backwards:
         walk.guards.append(Guard(counter.counter, "<=", counter.start))
-    _once(walk, node)
+    _once(walk, node, counter)
     del walk.guards[mark:]
     breaks, walk.breaks = walk.breaks, outer
     for key, value in entry.items():
-        kept = not isinstance(value, Polynomial)
-        walk.store[key] = value if kept else walk.fresh(names.get(key, "v"))
+        left = walk.store.get(key) if node.type == "do_statement" else value
+        if isinstance(value, Polynomial):
+            ways = Choice(((left, ()),)) if isinstance(left, Polynomial) else None
+            walk.store[key] = walk.fresh(names.get(key, "v"), ways)
+        else:
+            walk.store[key] = value
     for end in breaks:
         join(walk, walk.store, end)
     walk.scopes.pop()
@@ -69,9 +77,10 @@ def _range(walk: Walk, node: Node) -> None:
 
 def _dry(
     walk: Walk, node: Node, before: dict[int, Value], names: dict[int, str]
-) -> tuple[dict[int, Value], dict[int, Value]]:
-    """Marks for the variables that the loop changes, and what they hold after one pass."""
+) -> tuple[dict[int, Value], dict[int, Value], tuple[Guard, ...]]:
+    """Marks for the variables that the loop changes, what they hold after one pass, what held then."""
     changed = _assigned(walk, node)
+    guards: tuple[Guard, ...] = ()
     for _ in range(4):
         marks = {
             key: _unknown(walk, names.get(key, "v"), before.get(key)) for key in sorted(changed)
@@ -80,7 +89,7 @@ def _dry(
         walk.dry += 1
         outer, walk.breaks = walk.breaks, []
         try:
-            _once(walk, node)
+            guards = _once(walk, node)
             for end in walk.breaks:
                 join(walk, walk.store, _kept(end, walk.store, changed))
         finally:
@@ -91,7 +100,24 @@ def _dry(
         if not more:
             break
         changed |= more
-    return marks, walk.store
+    return marks, walk.store, guards
+
+
+def _evolve(walk: Walk, mark: Value, start: Value, end: Value, guards: tuple[Guard, ...]) -> None:
+    """Note what a variable was in front of the loop, and what a pass makes of it."""
+    if isinstance(mark, Record):
+        for name, value in mark.fields:
+            _evolve(walk, value, walk.member(start, name), walk.member(end, name), guards)
+        return
+    if isinstance(mark, Pointer):
+        same = isinstance(start, Pointer) and isinstance(end, Pointer) and start.unit == end.unit
+        if same and isinstance(start, Pointer) and isinstance(end, Pointer):
+            _evolve(walk, mark.offset, start.offset, end.offset, guards)
+        return
+    if all(isinstance(one, Polynomial) for one in (mark, start, end)):
+        assert isinstance(start, Polynomial)
+        assert isinstance(end, Polynomial)
+        walk.facts.meanings[str(mark)] = Evolving(start, end, guards)
 
 
 def _kept(end: dict[int, Value], other: dict[int, Value], changed: set[int]) -> dict[int, Value]:
@@ -189,15 +215,14 @@ def _counted(
     return start + step * trips if isinstance(start, Polynomial) else None
 
 
-def _once(walk: Walk, node: Node) -> None:
-    """One pass of the loop."""
+def _once(walk: Walk, node: Node, counter: Stepped | None = None) -> tuple[Guard, ...]:
+    """One pass of the loop; what its condition says of it."""
     mark = len(walk.guards)
     condition = child(node, "condition")
+    guards: tuple[Guard, ...] = ()
     if condition is not None and node.type != "do_statement":
-        inner = child(condition, "value") or condition
-        test = walk.evaluate(inner) if inner.type != "declaration" else None
-        if isinstance(test, Condition):
-            walk.guards += test.holds
+        guards = _tested(walk, condition, counter)
+        walk.guards += guards
     body = child(node, "body")
     outer, walk.continues = walk.continues, []
     goes_on = walk.execute(body) if body is not None else True
@@ -209,5 +234,19 @@ def _once(walk: Walk, node: Node) -> None:
     del walk.guards[mark:]
     if (update := child(node, "update")) is not None:
         walk.evaluate(update)
-    if node.type == "do_statement":
-        walk.evaluate(condition)
+    return _tested(walk, condition, None) if node.type == "do_statement" else guards
+
+
+def _tested(walk: Walk, condition: Node | None, counter: Stepped | None) -> tuple[Guard, ...]:
+    """What holds where a loop's condition does; `i != n` of a counter that goes up is `i < n`."""
+    inner = child(condition, "value") or condition
+    test = walk.evaluate(inner) if inner is not None and inner.type != "declaration" else None
+    if isinstance(test, Polynomial):
+        return (Guard(test, "!=", constant(0)),)
+    found = test.holds if isinstance(test, Condition) else ()
+    if counter is None or counter.step.number != 1:
+        return found
+    return tuple(
+        Guard(left, "<" if sign == "!=" and left == counter.counter else sign, right)
+        for left, sign, right in found
+    )

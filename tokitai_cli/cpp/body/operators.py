@@ -7,9 +7,18 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, is_left, quotient, remainder
-from tokitai_cli.cpp.body.symbolic_values import Condition, Guard, Pointer, Record, Value, truth
+from tokitai_cli.cpp.body.symbolic_values import (
+    Applied,
+    Choice,
+    Condition,
+    Guard,
+    Pointer,
+    Record,
+    Value,
+    truth,
+)
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.structs import resolved, size_of
+from tokitai_cli.cpp.structs import REALS, resolved, size_of
 
 _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 _BITS: Mapping[str, Callable[[int, int], int]] = {
@@ -21,12 +30,12 @@ _LARGEST_SHIFT = 63
 def cast(walk: Walk, value: Value, type_text: str) -> Value:
     """A value as another type: a pointer to wider elements takes larger steps."""
     if not isinstance(value, Pointer):
-        return value
+        return _as_real(walk, value, type_text)
     if "*" not in type_text and "&" not in type_text:
         walk.escape(value, "is cast to an integer")
         return value
     inner = type_text.partition("(")[0].rstrip("*& ")
-    own = walk.facts.arrays.get(value.array, "")
+    own = walk.facts.type_of(value.array)
     if resolved(walk.program, inner) == own:
         return Pointer(value.array, value.offset, 1)
     new, old = size_of(walk.program, inner), size_of(walk.program, own)
@@ -34,6 +43,16 @@ def cast(walk: Walk, value: Value, type_text: str) -> Value:
     return Pointer(
         value.array, value.offset, int(unit) if unit is not None and unit == int(unit) else unit
     )
+
+
+def _as_real(walk: Walk, value: Value, type_text: str) -> Value:
+    """A whole number that becomes a real one, of which `/` takes no whole part."""
+    kind = resolved(walk.program, walk.types.get(type_text, type_text))
+    if kind not in REALS or not isinstance(value, Polynomial) or value.number is not None:
+        return value
+    if value.names() & walk.facts.reals:
+        return value
+    return walk.marked(walk.named(f"float({value})", "float", Choice(((value, ()),))), kind)
 
 
 def combined(walk: Walk, sign: str, left: Value, right: Value) -> Value:
@@ -85,14 +104,16 @@ def _condition(walk: Walk, value: Value) -> Condition:
 def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> Value:
     if sign in _OPPOSITE:
         text = f"{left} {sign} {right}"
+        walk.facts.compared.append(Guard(left, sign, right))
         return Condition((Guard(left, sign, right),), (Guard(left, _OPPOSITE[sign], right),), text)
+    told = Applied(sign, (left, right))
     if sign == "+":
         return walk.number(left + right)
     if sign == "-":
         return walk.number(left - right)
     if sign == "*":
         small = len(left.terms) * len(right.terms) <= 4 * 64
-        return walk.number(left * right) if small else walk.fresh("product")
+        return walk.number(left * right) if small else walk.fresh("product", told)
     if sign in {"/", "%"} and right:
         return walk.number(quotient(left, right) if sign == "/" else remainder(left, right))
     number = right.number
@@ -103,7 +124,7 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
         return walk.number(left * power if sign == "<<" else quotient(left, power))
     if sign == "&" and number and number > 0 and (number + 1) & number == 0:
         return walk.number(remainder(left, constant(number + 1)))
-    return walk.named(f"({left}) {sign} ({right})")
+    return walk.named(f"({left}) {sign} ({right})", "?", told)
 
 
 def indicator(value: Value) -> Polynomial | None:
@@ -119,12 +140,15 @@ def indicator(value: Value) -> Polynomial | None:
     return constant(1) - found if sign == "==" else found
 
 
-def either(walk: Walk, first: Value, second: Value, test: str = "") -> Value:
-    """One of two values, by a condition whose text is `test`."""
+def either(walk: Walk, first: Value, second: Value, test: Condition | None = None) -> Value:
+    """One of two values, by a condition."""
     if first == second:
         return first
+    holds, fails = (test.holds, test.fails) if test is not None else ((), ())
     if isinstance(first, Pointer) and isinstance(second, Pointer) and first.array == second.array:
-        return Pointer(first.array, walk.fresh("either"), first.unit, first.rows)
+        ways = Choice(((first.offset, holds), (second.offset, fails)))
+        unit = first.unit if first.unit == second.unit else None
+        return Pointer(first.array, walk.fresh("either", ways), unit, first.rows)
     if isinstance(first, Pointer) or isinstance(second, Pointer):
         for value in (first, second):
             walk.escape(value, "is one of two pointers")
@@ -138,13 +162,19 @@ def either(walk: Walk, first: Value, second: Value, test: str = "") -> Value:
         return Record(
             first.path, first.type, tuple((name, either(walk, a, b, test)) for name, a, b in both)
         )
-    if test and isinstance(first, Polynomial) and isinstance(second, Polynomial):
-        return walk.named(f"{test} ? {first} : {second}", "either")
+    if isinstance(first, Polynomial) and isinstance(second, Polynomial):
+        ways = Choice(((first, holds), (second, fails)))
+        if test is not None and test.text:
+            return walk.named(f"{test.text} ? {first} : {second}", "either", ways)
+        return walk.fresh("either", ways)
     return walk.fresh("either")
 
 
 def join(
-    walk: Walk, first: Mapping[int, Value], second: Mapping[int, Value], test: str = ""
+    walk: Walk,
+    first: Mapping[int, Value],
+    second: Mapping[int, Value],
+    test: Condition | None = None,
 ) -> None:
     """What variables hold where two ways meet."""
     walk.store = {**first, **second}

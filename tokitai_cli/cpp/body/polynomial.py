@@ -123,7 +123,7 @@ class Polynomial:
                     parts = (atom.dividend.with_values(values), atom.divisor.with_values(values))
                     factor = quotient(*parts) if parts[1] else Polynomial({(atom,): 1})
                 else:
-                    factor = values.get(atom) or Polynomial({(atom,): 1})
+                    factor = values[atom] if atom in values else Polynomial({(atom,): 1})
                 term = term * factor
             found = found + term
         return found

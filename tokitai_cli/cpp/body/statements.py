@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.initialisers import initial, made
+from tokitai_cli.cpp.body.local_arrays import declare_array
 from tokitai_cli.cpp.body.loops import loop
-from tokitai_cli.cpp.body.operators import join
+from tokitai_cli.cpp.body.operators import cast, join
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.symbolic_values import (
     Cell,
@@ -16,11 +17,13 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Guard,
     Pointer,
     Record,
+    Returned,
     Value,
     decided,
     lanes,
 )
-from tokitai_cli.cpp.body.walk import Returned, Walk
+from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.structs import VECTORS, resolved
 from tokitai_cli.cpp.tree import (
     TYPE_SPECIFIERS,
@@ -82,10 +85,10 @@ def _return(walk: Walk, node: Node) -> bool:
     if walk.by_reference and inner[0].type in _PLACES:
         place = walk.place(inner[0])
         if place is not None:
-            walk.returns.append(Returned(None, place, dict(walk.store)))
+            walk.returns.append(Returned(None, place, dict(walk.store), tuple(walk.guards)))
             return False
     value = initial(walk, inner[0])
-    walk.returns.append(Returned(value, None, dict(walk.store)))
+    walk.returns.append(Returned(value, None, dict(walk.store), tuple(walk.guards)))
     return False
 
 
@@ -159,11 +162,14 @@ def _declaration(walk: Walk, node: Node) -> bool:
     for one in node.children_by_field_name("declarator"):
         has_value = one.type == "init_declarator"
         value = child(one, "value") if has_value else None
-        _declared(walk, child(one, "declarator") if has_value else one, value, told)
+        inner = child(one, "declarator") if has_value else one
+        _declared(walk, inner, value, told, "__shared__" in marks_of(node))
     return True
 
 
-def _declared(walk: Walk, declarator: Node | None, value: Node | None, told: str) -> None:
+def _declared(
+    walk: Walk, declarator: Node | None, value: Node | None, told: str, shared: bool
+) -> None:
     if declarator is None:
         return
     if declarator.type == "structured_binding_declarator":
@@ -180,18 +186,20 @@ def _declared(walk: Walk, declarator: Node | None, value: Node | None, told: str
         if place is not None and not (isinstance(place, Pointer) and place.rows):
             walk.scopes[-1][name] = place
             return
-    extents = tuple(text_of(one) for one in own.extents)
+    extents = own.extents
     to_rows = bool(own.pointers and extents and not own.of_pointers)
     if extents and not to_rows:
-        _local_array(walk, name, value, extents, told)
+        declare_array(walk, own, value, told, shared)
         return
     if value is not None:
         new = initial(walk, value, told + "*" * own.pointers)
         kind = resolved(walk.program, told)
+        new = new if own.pointers else cast(walk, new, told)
         if isinstance(new, Record) and not new.type and kind in walk.program.structs:
             new = Record(new.path, kind, new.fields)
         if isinstance(new, Pointer) and to_rows:
-            new = Pointer(new.array, new.offset, new.unit, walk.row_sizes(extents))
+            rows = walk.row_sizes(tuple(text_of(one) for one in extents))
+            new = Pointer(new.array, new.offset, new.unit, rows)
         walk.declare(name, new)
         return
     walk.declare(name, _uninitialised(walk, name, resolved(walk.program, told), own.pointers))
@@ -226,24 +234,10 @@ def _called_constructor(walk: Walk, declarator: Node, told: str) -> None:
     walk.declare(name, made(walk, values, told) if values else walk.fresh(name))
 
 
-def _local_array(
-    walk: Walk, name: str, value: Node | None, extents: tuple[str, ...], told: str
-) -> None:
-    """An array of the function's own: not an argument, but what is put into it may be one.
-
-    A list of addresses by `void*` is what the runtime takes a launch's arguments in, and changes none.
-    """
-    for one in named(value):
-        new = initial(walk, one)
-        if not (isinstance(new, Cell) and told == "void"):
-            walk.escape(new, f"is put into the array {name}")
-    walk.declare(name, Pointer(f"local {name}", constant(0), 1, walk.row_sizes(extents[1:])))
-
-
 # Branches
 
 
-def _condition(walk: Walk, node: Node | None) -> tuple[tuple[Guard, ...], tuple[Guard, ...], str]:
+def _condition(walk: Walk, node: Node | None) -> Condition:
     """What holds where a condition does, and where it does not."""
     start = child(node, "initializer")
     if start is not None:
@@ -251,19 +245,20 @@ def _condition(walk: Walk, node: Node | None) -> tuple[tuple[Guard, ...], tuple[
     inner = child(node, "value") or next(iter(reversed(named(node))), None)
     if inner is not None and inner.type == "declaration":
         walk.execute(inner)
-        return (), (), ""
+        return Condition((), (), "")
     test = walk.evaluate(inner)
     if isinstance(test, Condition):
-        return test.holds, test.fails, test.text
+        return test
     if isinstance(test, Polynomial):
         zero = constant(0)
-        return (Guard(test, "!=", zero),), (Guard(test, "==", zero),), str(test)
-    return (), (), "?"
+        return Condition((Guard(test, "!=", zero),), (Guard(test, "==", zero),), str(test))
+    return Condition((), (), "?")
 
 
 def _if(walk: Walk, node: Node) -> bool:
     walk.scopes.append({})
-    holds, fails, text = _condition(walk, child(node, "condition"))
+    test = _condition(walk, child(node, "condition"))
+    holds, fails = test.holds, test.fails
     if (known := decided(holds)) is not None:
         goes_on = _taken(walk, node, known)
         walk.scopes.pop()
@@ -283,7 +278,7 @@ def _if(walk: Walk, node: Node) -> bool:
     del walk.guards[mark:]
     walk.scopes.pop()
     if on_yes and on_no:
-        join(walk, after_yes, after_no, text)
+        join(walk, after_yes, after_no, test)
     elif on_yes:
         walk.store = after_yes
         walk.guards += holds

@@ -10,7 +10,9 @@ from typing import NamedTuple
 import msgspec
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.polynomial import Polynomial
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant
+
+SINGLE = constant(1)
 
 _SIGNS: Mapping[str, Callable[[int, int], bool]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -83,6 +85,51 @@ Value = Polynomial | Pointer | Record | Condition | Closure | Function | Cell | 
 Place = Cell | Pointer
 
 
+class Returned(msgspec.Struct):
+    """What a call gives: a value, and the place behind a reference."""
+
+    value: Value = None
+    place: Place | None = None
+    #: What variables hold there.
+    store: Mapping[int, Value] = {}
+    #: What holds where it returns.
+    guards: tuple[Guard, ...] = ()
+
+
+class Loaded(NamedTuple):
+    """An element's value: a number that an array held."""
+
+    array: str
+    offset: Polynomial
+
+
+class Applied(NamedTuple):
+    """What an operator or a function makes of numbers, where no polynomial says it."""
+
+    operator: str
+    operands: tuple[Polynomial, ...]
+
+
+class Choice(NamedTuple):
+    """One of several numbers, each with the comparisons that hold where it is that one."""
+
+    ways: tuple[tuple[Polynomial, tuple[Guard, ...]], ...]
+
+
+class Evolving(NamedTuple):
+    """A variable that a loop changes, where a pass begins: `start`, or what the pass before left.
+
+    guards: comparisons that held where that pass ended.
+    """
+
+    start: Polynomial
+    end: Polynomial
+    guards: tuple[Guard, ...]
+
+
+Meaning = Loaded | Applied | Choice | Evolving
+
+
 class Access(NamedTuple):
     """One access to an array by a kernel's text."""
 
@@ -95,6 +142,17 @@ class Access(NamedTuple):
     line: int
     #: Elements of the array that it reaches from the index on; None where that is not known.
     unit: int | Fraction | None
+    #: How many of such units; None where that is not known.
+    units: Polynomial | None = SINGLE
+
+
+class LocalArray(NamedTuple):
+    """An array that the function declares, in shared memory or a thread's own."""
+
+    type: str
+    #: The outermost first; None for one without an extent: dynamic shared memory.
+    extents: tuple[Polynomial, ...] | None
+    shared: bool
 
 
 class Stepped(NamedTuple):
@@ -116,8 +174,40 @@ class Facts(msgspec.Struct):
     #: Types of arrays: pointers among parameters and in their structs, variables of the program.
     arrays: dict[str, str] = {}
     loops: list[Stepped] = []
+    #: What names stand for that the walk made up.
+    meanings: dict[str, Meaning] = {}
+    #: All comparisons of numbers.
+    compared: list[Guard] = []
+    #: Arrays of its own, their accesses, and the numbers that were put into them.
+    local: dict[str, LocalArray] = {}
+    local_accesses: list[Access] = []
+    stored: dict[str, list[tuple[Polynomial, tuple[Guard, ...]]]] = {}
+    #: Names of numbers that are no whole ones.
+    reals: set[str] = set()
     #: Names that the body has; an array that is none of them is not touched.
     words: frozenset[str] = frozenset()
+
+    def declare(self, name: str, declared: LocalArray) -> str:
+        """An array of the function's own, by a name that no other one has."""
+        number, array = 1, f"local {name}"
+        while self.local.setdefault(array, declared) != declared:
+            number += 1
+            array = f"local {name} {number}"
+        return array
+
+    def type_of(self, array: str) -> str:
+        """Type of an array's elements; empty where it is not known."""
+        own = self.local.get(array)
+        return self.arrays.get(array, own.type if own is not None else "")
+
+    def escape(self, array: str, why: str) -> None:
+        """An array, and those that its structs lead to, may be accessed elsewhere."""
+        if array in self.local:
+            self.escapes.setdefault(array, why)
+        elif array in self.arrays:
+            for one in self.arrays:
+                if one == array or one.startswith(f"{array}."):
+                    self.escapes.setdefault(one, why)
 
 
 def fields_of(record: Record) -> Mapping[str, Value]:

@@ -5,26 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.polynomial import MOST_TERMS, Polynomial, constant, variable
 from tokitai_cli.cpp.body.symbolic_values import (
+    SINGLE,
     Access,
     Cell,
+    Choice,
     Condition,
     Facts,
     Guard,
+    Loaded,
+    Meaning,
     Place,
     Pointer,
     Record,
+    Returned,
     Value,
     fields_of,
     truth,
 )
 from tokitai_cli.cpp.declarations import Parameter
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.structs import ACCESSOR, VECTORS, layout, resolved
+from tokitai_cli.cpp.structs import ACCESSOR, REALS, VECTORS, layout, resolved
 from tokitai_cli.cpp.tree import parsed_expression, text_of
 
 BUDGET = 120_000  # nodes that are evaluated of one function
@@ -33,15 +37,6 @@ _LONGEST = 160  # letters of a name that stands for an expression
 
 class BudgetError(Exception):
     """A body that takes too long to read."""
-
-
-class Returned(msgspec.Struct):
-    """What a call gives: a value, and the place behind a reference."""
-
-    value: Value = None
-    place: Place | None = None
-    #: What variables hold there.
-    store: Mapping[int, Value] = {}
 
 
 class Readers(NamedTuple):
@@ -81,6 +76,7 @@ class Walk:
         self.constants: dict[str, Value] = {}
         self.globals: dict[str, Place] = {}
         self.accessors: set[str] = set()
+        self._elements: dict[str, Loaded] = {}  # by what their records are called
         self._fresh = 0
         self.budget_left = budget
 
@@ -111,23 +107,31 @@ class Walk:
 
     # Names
 
-    def fresh(self, hint: str) -> Polynomial:
-        """A number that nothing is known of."""
+    def fresh(self, hint: str, meaning: Meaning | None = None) -> Polynomial:
+        """A number with a new name; without a meaning nothing is known of it."""
         self._fresh += 1
-        return variable(f"{hint}#{self._fresh}")
+        return self.named(f"{hint}#{self._fresh}", hint, meaning)
 
-    def named(self, text: str, hint: str = "?") -> Polynomial:
+    def named(self, text: str, hint: str = "?", meaning: Meaning | None = None) -> Polynomial:
         """A number by the text of its expression, a fresh one where that is long."""
-        return variable(text) if len(text) <= _LONGEST else self.fresh(hint)
+        if len(text) > _LONGEST:
+            return self.fresh(hint[:_LONGEST], meaning)
+        if meaning is not None:
+            self.facts.meanings.setdefault(text, meaning)
+        return variable(text)
 
     def number(self, value: Value) -> Polynomial:
         """A value as a number."""
         if isinstance(value, Polynomial):
-            return value if len(value.terms) <= MOST_TERMS else self.fresh("sum")
+            whole = len(value.terms) <= MOST_TERMS
+            return value if whole else self.fresh("sum", Choice(((value, ()),)))
         if not isinstance(value, Condition):
             return self.fresh("?")
         known = truth(value)
-        return self.named(value.text) if known is None else constant(int(known))
+        if known is not None:
+            return constant(int(known))
+        ways = ((SINGLE, value.holds), (constant(0), value.fails))
+        return self.named(value.text, "?", Choice(ways))
 
     def new_cell(self, value: Value) -> Cell:
         """A variable without a name."""
@@ -160,7 +164,15 @@ class Walk:
         if kind in self.program.structs:
             self._add_fields(name, kind)
             return Record(name, kind)
-        return Record(name, kind) if kind in VECTORS else variable(name)
+        if kind in VECTORS:
+            return Record(name, kind)
+        return self.marked(variable(name), kind)
+
+    def marked(self, value: Polynomial, kind: str) -> Polynomial:
+        """A number of that type."""
+        if kind in REALS or kind.rstrip("1234") in REALS:
+            self.facts.reals |= value.names()
+        return value
 
     def _accessor(self, name: str, element: str, dimensions: int) -> Value:
         """A tensor of PyTorch's by its accessor: `x[n][c]` is an element."""
@@ -227,15 +239,20 @@ class Walk:
                 next((one for one in struct.fields if one.name == name), None) if struct else None
             )
             kind = resolved(self.program, inner.type, value.type) if inner is not None else ""
+            element = self._elements.get(value.path)
             if kind in self.program.structs or kind in VECTORS:
+                if element is not None:
+                    self._elements[path] = element
                 return Record(path, kind)
-            return self.named(path, name)
-        return self.named(f"{value}.{name}", name) if isinstance(value, Polynomial) else None
+            return self.marked(self.named(path, name, element), kind or value.type)
+        if not isinstance(value, Polynomial):
+            return None
+        return self.named(f"{value}.{name}", name, self.facts.meanings.get(str(value)))
 
     def save(self, place: Place | None, value: Value, kind: str, node: Node | None) -> None:
         """Put a value at a place; into an array's element it is an access of that kind."""
         if isinstance(place, Pointer):
-            self.touch(place, "part" if place.path and kind == "write" else kind, node)
+            self.touch(place, "part" if place.path and kind == "write" else kind, node, value)
         elif place is not None:
             self.store[place.number] = self._put(
                 self.store.get(place.number), place.path, value, place.number
@@ -249,18 +266,39 @@ class Walk:
         rest = tuple(one for one in record.fields if one[0] != path[0])
         return Record(record.path, record.type, (*rest, (path[0], inner)))
 
-    def touch(self, place: Pointer, kind: str, node: Node | None) -> Value:
-        """Note an access to an array's element; its value is a name for it."""
-        if place.array in self.facts.arrays and not self.dry:
+    def touch(
+        self,
+        place: Pointer,
+        kind: str,
+        node: Node | None,
+        value: Value = None,
+        units: Polynomial | None = SINGLE,
+    ) -> Value:
+        """Note an access to an array's element; what it gives is a name for it.
+
+        value: what is written. units: how many of the pointer's elements, one behind the other.
+        """
+        facts, own = self.facts, self.facts.local.get(place.array)
+        if not self.dry and (own is not None or place.array in facts.arrays):
             origin = self.program.unit.origin(node.start_byte) if node is not None else None
             file, line = (origin.file, origin.line) if origin is not None else ("", 0)
-            self.facts.accesses.append(
-                Access(place.array, place.offset, kind, tuple(self.guards), file, line, place.unit)
+            guards = tuple(self.guards)
+            where = facts.accesses if own is None else facts.local_accesses
+            where.append(
+                Access(place.array, place.offset, kind, guards, file, line, place.unit, units)
             )
-        kind_of = self.facts.arrays.get(place.array, "")
+            if kind != "read" and own is not None:
+                known = kind == "write" and isinstance(value, Polynomial)
+                put = self.number(value) if known else self.fresh("?")
+                facts.stored.setdefault(place.array, []).append((put, guards))
+        kind_of = facts.type_of(place.array)
+        element = Loaded(place.array, place.offset)
         if kind_of in VECTORS or kind_of in self.program.structs:
-            return Record(f"{place.array}[{place.offset}]"[:_LONGEST], kind_of)
-        return self.named(f"{place.array}[{place.offset}]", place.array)
+            name = f"{place.array}[{place.offset}]"[:_LONGEST]
+            self._elements[name] = element
+            return Record(name, kind_of)
+        new = self.named(f"{place.array}[{place.offset}]", place.array, element)
+        return self.marked(new, kind_of)
 
     def moved(self, value: Value, by: Polynomial) -> Pointer | None:
         """A pointer so many steps on; None for what is no pointer."""
@@ -271,7 +309,7 @@ class Walk:
         step = value.rows[0] if value.rows else constant(int(value.unit))
         offset = value.offset + by * step
         if len(offset.terms) > MOST_TERMS:
-            return Pointer(value.array, self.fresh("sum"), value.unit, value.rows)
+            offset = self.number(offset)
         return Pointer(value.array, offset, value.unit, value.rows)
 
     def escape(self, value: Value, why: str) -> None:
@@ -284,11 +322,8 @@ class Walk:
             return
         parts = [one for _, one in value.fields] if isinstance(value, Record) else [value]
         for one in parts:
-            if isinstance(one, Pointer) and one.array in self.facts.arrays:
-                front = f"{one.array}."
-                for array in self.facts.arrays:
-                    if array == one.array or array.startswith(front):
-                        self.facts.escapes.setdefault(array, why)
+            if isinstance(one, Pointer):
+                self.facts.escape(one.array, why)
         if isinstance(value, Record) and value.path:
             known = fields_of(value)
             for array in self.facts.arrays:

@@ -1,0 +1,116 @@
+"""Comparisons of numbers as polynomials that are at most 0, and ways to take a sum apart by them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient, constant
+from tokitai_cli.cpp.body.symbolic_values import Guard
+
+_MOST = 12  # that are looked at for one number
+
+
+class Constraints:
+    """Polynomials that are at most 0."""
+
+    def __init__(self, parts: Sequence[Polynomial] = ()) -> None:
+        self.parts = tuple(dict.fromkeys(parts))
+        self.key = frozenset(self.parts)
+
+    @classmethod
+    def of(cls, guards: Sequence[Guard], reals: Collection[str]) -> Constraints:
+        """Comparisons of whole numbers, and of real ones, where `<` says no more than `<=`."""
+        found = []
+        for left, sign, right in guards:
+            above = left - right
+            least = constant(0 if "=" in sign or above.names() & {*reals} else 1)
+            if sign in {"<", "<=", "=="}:
+                found.append(above + least)
+            if sign in {">", ">=", "=="}:
+                found.append(least - above)
+        return cls(found)
+
+    def __iter__(self) -> Iterator[Polynomial]:
+        return iter(self.parts)
+
+    @property
+    def contradict(self) -> bool:
+        """Whether one of them is a number above 0, so that they never hold."""
+        return any((one.number or 0) > 0 for one in self.parts)
+
+    def without(self, *parts: Polynomial) -> Constraints:
+        """The others."""
+        return Constraints([one for one in self.parts if one not in parts])
+
+    def joined(self, more: Constraints) -> Constraints:
+        """Both."""
+        return Constraints(self.parts + more.parts) if more.parts else self
+
+    def about(self, names: frozenset[str]) -> Constraints:
+        """Those that have some of the names, or names of others that do."""
+        chosen = list[Polynomial]()
+        while more := [one for one in self.parts if one not in chosen and one.names() & names]:
+            chosen += more
+            names = names.union(*(one.names() for one in more))
+        if len(chosen) == len(self.parts) <= _MOST:
+            return self
+        return Constraints(chosen[:_MOST])
+
+    def replacing(self, value: Polynomial) -> Iterator[Replaced]:
+        """Ways to write a number by a sum that a comparison bounds."""
+        for one in self.parts:
+            most = -one.terms.get((), 0)
+            bounded = one + constant(most)
+            tried = set[Fraction]()
+            for key, count in bounded.terms.items():
+                factor = Fraction(value.terms.get(key, 0), count)
+                if factor <= 0 or factor in tried:
+                    continue
+                tried.add(factor)
+                up, down = factor.numerator, factor.denominator
+                rest = value * constant(down) - bounded * constant(up)
+                if len(rest.atoms() | bounded.atoms()) <= len(value.atoms() | bounded.atoms()):
+                    yield Replaced(rest, up, down, most, one)
+
+
+class Replaced(NamedTuple):
+    """`over * value` is `times` as much as a comparison says to be at most `most`, and `rest`."""
+
+    rest: Polynomial
+    times: int
+    over: int
+    most: int
+    by: Polynomial
+
+
+class Split(NamedTuple):
+    """A number as `times` the remainder of a division by a number, and `rest`."""
+
+    dividend: Polynomial
+    divisor: int
+    times: int
+    rest: Polynomial
+
+
+def splits(value: Polynomial) -> Iterator[Split]:
+    """`c * (p / q) + d * p` as `d * (p % q) + (c + d q) * (p / q)`, for each quotient by a number."""
+    quotients = [one for one in value.atoms() if isinstance(one, Quotient)]
+    for atom in quotients:
+        divisor = atom.divisor.number
+        if (atom,) not in value.terms or divisor is None or divisor <= 0:
+            continue
+        dividends = [(atom.dividend, divisor)]
+        for other in quotients:  # (p / a) / b is p / (a b)
+            inner = other.divisor.number
+            if other != atom and other.dividend == atom.dividend and inner and not divisor % inner:
+                dividends.append((Polynomial({(other,): 1}), divisor // inner))
+        for dividend, by in dividends:
+            for key, count in dividend.terms.items():
+                times, odd = divmod(value.terms.get(key, 0), count)
+                if not key or odd or not times:
+                    continue
+                rest = value - dividend * constant(times) + Polynomial({(atom,): times * by})
+                yield Split(dividend, by, times, rest)
+                break
