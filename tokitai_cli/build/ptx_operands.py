@@ -11,6 +11,12 @@ TYPES = {
     "s8": "signed char", "s16": "short", "s32": "int", "s64": "long long",
     "f32": "float", "f64": "double", "pred": "bool",
 }  # fmt: skip
+# Numbers of 16 bits, alone and two in a word, and the register that holds each.
+HALVES = {
+    f"{name}{pair}": kind
+    for name in ("f16", "bf16")
+    for pair, kind in (("", "unsigned short"), ("x2", "unsigned"))
+}
 TYPES |= {f"b{bits}": TYPES[f"u{bits}"] for bits in (8, 16, 32, 64)}
 _SPECIAL = {
     **{f"%{name}.{axis}": f"{value}.{axis}" for axis in "xyz" for name, value in (
@@ -74,9 +80,10 @@ class Call:
 def declared(text: str, names: Names) -> str:
     """C++ of a `.reg`, whose registers are added to `names`. Raises Unknown."""
     found = re.fullmatch(r"\.reg\s+\.(\w+)\s+([%\w\s,$]+)", text)
-    if found is None or found[1] not in TYPES:
+    held = TYPES | HALVES
+    if found is None or found[1] not in held:
         raise Unknown(text)
-    kind, code = TYPES[found[1]], []
+    kind, code = held[found[1]], []
     for name in re.split(r"\s*,\s*", found[2].strip()):
         register = "tokitai_" + re.sub(r"\W", "_", name)
         names[name] = (register, kind)
@@ -104,3 +111,8 @@ def value_of(part: str, kind: str, names: Names, text: str) -> str:
     if re.fullmatch(r"-?(?:0[xX][0-9a-fA-F]+|\d+)U?", part) and kind not in {"float", "double"}:
         return f"(({kind})({part.removesuffix('U')}ll))"
     raise Unknown(text)
+
+
+def flushed(value: str, words: set[str]) -> str:
+    """A float, 0 where it is subnormal and the instruction says so."""
+    return f"{PTX}flushed({value})" if "ftz" in words else value

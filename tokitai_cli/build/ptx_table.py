@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from tokitai_cli.build.ptx_conversions import converted
+from tokitai_cli.build.ptx_halves import or_halves
 from tokitai_cli.build.ptx_memory import atomic, copied, fence, memory
 from tokitai_cli.build.ptx_operands import (
     PTX,
@@ -12,13 +14,13 @@ from tokitai_cli.build.ptx_operands import (
     Names,
     Unknown,
     declared,
+    flushed,
     register_of,
     value_of,
 )
 
 _COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
              "lo": "<", "ls": "<=", "hi": ">", "hs": ">="}  # fmt: skip
-_ROUNDED = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
 
 
 def instruction(text: str, names: Names) -> str:
@@ -45,7 +47,7 @@ def _arithmetic(operation: str) -> Callable[[Call], str]:
         kind = call.kind
         real = kind in {"float", "double"}
         words = call.only(*(("rn", "ftz", "sat") if real else ()))
-        a, b = (_flushed(call.read(at, kind), words) for at in (1, 2))
+        a, b = (flushed(call.read(at, kind), words) for at in (1, 2))
         if not real and operation in {"+", "-"}:
             return call.write(
                 0, f"({kind})((unsigned long long)({a}) {operation} (unsigned long long)({b}))"
@@ -60,12 +62,8 @@ def _wrapped(kind: str, a: str, operation: str, b: str) -> str:
     return f"({kind})((unsigned long long)({a}) {operation} (unsigned long long)({b}))"
 
 
-def _flushed(value: str, words: set[str]) -> str:
-    return f"{PTX}flushed({value})" if "ftz" in words else value
-
-
 def _ended(value: str, words: set[str]) -> str:
-    value = _flushed(value, words)
+    value = flushed(value, words)
     return f"{PTX}within_one({value})" if "sat" in words else value
 
 
@@ -86,10 +84,10 @@ def _product(call: Call) -> str:
     kind, more = call.kind, call.base in {"mad", "fma"}
     if kind in {"float", "double"}:
         words = call.only("rn", "ftz", "sat")
-        a, b = (_flushed(call.read(at, kind), words) for at in (1, 2))
+        a, b = (flushed(call.read(at, kind), words) for at in (1, 2))
         if not more:
             return call.write(0, _ended(f"({a}) * ({b})", words))
-        c = _flushed(call.read(3, kind), words)
+        c = flushed(call.read(3, kind), words)
         return call.write(0, _ended(f"{kind}(fma({a}, {b}, {c}))", words))
     words = call.only("lo", "hi", "wide")
     if len(words) != 1 or call.base == "fma":
@@ -111,7 +109,7 @@ def _function(name: str, count: int, *known: str, of: str = "") -> Callable[[Cal
         if of and kind not in of.split("|"):
             raise Unknown(call.text)
         words = call.only(*known)
-        values = ", ".join(_flushed(call.read(at, kind), words) for at in range(1, count + 1))
+        values = ", ".join(flushed(call.read(at, kind), words) for at in range(1, count + 1))
         return call.write(0, _ended(f"(({kind})({name}({values})))", words))
 
     return rule
@@ -174,41 +172,6 @@ def _moved(call: Call) -> str:
             made.append(f"{register} = {PTX}as<{own}>(({half}){value});")
         return " ".join(made)
     return call.write(0, call.read(1, kind))
-
-
-def _converted(call: Call) -> str:
-    if len(call.words) < 2:
-        raise Unknown(call.text)
-    to, of, words = call.words[-2], call.words[-1], set(call.words[:-2])
-    if to in {"f16x2", "bf16x2"} and of == "f32" and words == {"rn"}:
-        bits = "half_bits" if to == "f16x2" else "bfloat16_bits"
-        high, low = (f"unsigned(tokitai::{bits}({call.read(at, 'float')}))" for at in (1, 2))
-        return call.write(0, f"{high} << 16 | {low}")
-    if of == "f32" and to in {"f16", "bf16"} and words == {"rn"}:
-        bits = "half_bits" if to == "f16" else "bfloat16_bits"
-        return call.write(0, f"(unsigned short)tokitai::{bits}({call.read(1, 'float')})")
-    if to == "f32" and of in {"f16", "bf16"} and not words:
-        value = "half_value" if of == "f16" else "bfloat16_value"
-        return call.write(0, f"tokitai::{value}({call.read(1, 'unsigned short')})")
-    into, source = call.type(to), call.type(of)
-    value, real = call.read(1, source), {"float", "double"}
-    if source in real and into not in real:
-        ways = words & _ROUNDED.keys()
-        if len(ways) != 1 or words - ways - {"ftz", "sat"}:
-            raise Unknown(call.text)
-        (way,) = ways
-        return call.write(
-            0, f"tokitai::to_integer<{into}>({_ROUNDED[way]}({_flushed(value, words)}))"
-        )
-    if into in real:
-        if words - {"rn", "ftz"} or (words == set() and (source, into) != ("float", "double")):
-            raise Unknown(call.text)
-        return call.write(
-            0, _flushed(f"{into}({_flushed(value, words if source in real else set())})", words)
-        )
-    if words - {"sat"}:
-        raise Unknown(call.text)
-    return call.write(0, f"{PTX}saturated_to<{into}>({value})" if words else f"({into})({value})")
 
 
 def _quotient(call: Call) -> str:
@@ -324,8 +287,10 @@ def _dot(call: Call) -> str:
 _BITS = "unsigned|unsigned long long|unsigned short|bool"
 _REAL = "float|double"
 _RULES: dict[str, Callable[[Call], str]] = {
-    "mov": _moved, "add": _arithmetic("+"), "sub": _arithmetic("-"), "mul": _product, "mad": _product,
-    "fma": _product, "min": _function(f"{PTX}least", 2, "ftz"), "max": _function(f"{PTX}most", 2, "ftz"),
+    "mov": _moved, "add": or_halves(_arithmetic("+")), "sub": or_halves(_arithmetic("-")),
+    "mul": or_halves(_product), "mad": _product, "fma": or_halves(_product),
+    "min": or_halves(_function(f"{PTX}least", 2, "ftz")),
+    "max": or_halves(_function(f"{PTX}most", 2, "ftz")),
     "and": _function("std::bit_and<>()", 2, of=_BITS), "or": _function("std::bit_or<>()", 2, of=_BITS),
     "xor": _function("std::bit_xor<>()", 2, of=_BITS),
     "not": _function("std::bit_not<>()", 1, of=_BITS.removesuffix("|bool")),
@@ -334,14 +299,16 @@ _RULES: dict[str, Callable[[Call], str]] = {
     "prmt": _fixed(f"{PTX}permuted", ["unsigned"] * 3, "b32"),
     "bfe": _field, "bfi": _field, "popc": _counted("__popc", "__popcll"),
     "clz": _counted("__clz", "__clzll"), "brev": _counted("__brev", "__brevll"),
-    "setp": _compared, "selp": _chosen, "cvt": _converted, "cvta": _address, "cp": copied,
+    "setp": _compared, "selp": _chosen, "cvt": converted, "cvta": _address, "cp": copied,
     "ld": memory, "st": memory, "ldu": memory, "prefetch": _prefetched, "prefetchu": _prefetched,
-    "ex2": _approximate("exp2"), "lg2": _approximate("log2"), "sin": _approximate("sin"),
-    "cos": _approximate("cos"), "tanh": _approximate("tanh"), "rsqrt": _approximate("1 / sqrt"),
+    "ex2": or_halves(_approximate("exp2")), "lg2": _approximate("log2"), "sin": _approximate("sin"),
+    "cos": _approximate("cos"), "tanh": or_halves(_approximate("tanh")),
+    "rsqrt": _approximate("1 / sqrt"),
     "sqrt": _function("sqrt", 1, "rn", "approx", "ftz", of=_REAL),
     "rcp": _function("1 / ", 1, "rn", "approx", "ftz", of=_REAL),
     "bar": _plain({"sync 0": "__syncthreads();"}), "barrier": _plain({"sync 0": "__syncthreads();"}),
     "membar": fence, "fence": fence,
     "trap": _plain({"": "__trap();"}), "dp4a": _dot,
-    "div": _quotient, "rem": _quotient, "neg": _signed, "abs": _signed, "atom": atomic, "red": atomic,
+    "div": _quotient, "rem": _quotient, "neg": or_halves(_signed), "abs": or_halves(_signed),
+    "atom": atomic, "red": atomic,
 }  # fmt: skip

@@ -7,6 +7,7 @@
 #include "builtins.hpp"
 #include "libraries/async_copies.hpp"
 #include "numbers/bfloat16.hpp"
+#include "numbers/half.hpp"
 
 namespace tokitai {
 namespace ptx {
@@ -42,6 +43,27 @@ inline void take(To& to, From value) {
     to = To(value);
   else
     to = as<To>(value);
+}
+
+// A function of each number of 16 bits that words hold.
+template <class Number, class Word, class Function, class... Words>
+inline Word on_lanes(Function function, Words... words) {
+  Word result = 0;
+  for (unsigned shift = 0; shift < 8 * sizeof(Word); shift += 16) {
+    const Number lane = function(as<Number>((unsigned short)(words >> shift))...);
+    result |= Word(Word(as<unsigned short>(lane)) << shift);
+  }
+  return result;
+}
+template <class Number>
+inline Number not_below_0(Number x) {
+  return float(x) < 0 ? Number(0.0f) : x;
+}
+// The 19 bits of a float that matrix units read: to nearest, a tie away from 0 or to even.
+template <bool away>
+inline unsigned tf32_bits(float x) {
+  const unsigned bits = __float_as_uint(x), more = away ? 0x1000 : 0xfff + (bits >> 13 & 1);
+  return (x - x == 0 ? bits + more : bits) & 0xffffe000u;
 }
 
 inline float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0.0f, x) : x; }
