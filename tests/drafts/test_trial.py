@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.runs import tokitai, tokitai_here
 from tokitai_cli.core.errors import DYNAMIC_SHARED
@@ -88,6 +89,16 @@ struct Packed {
   const float* data; int n;
 };
 __global__ void k(Packed p, Out y) { if (threadIdx.x < p.n) y[threadIdx.x] = p.data[threadIdx.x]; }""",
+    # The text's own name for a vector says nothing of where rows begin.
+    "vectors": """using Four = float4;
+__global__ void k(const float* x, float* y, int planes, int rows, int w) {
+  const int row = blockIdx.y * rows + blockIdx.x;
+  for (int i = 4 * threadIdx.x; i < w; i += 4 * blockDim.x)
+    *reinterpret_cast<Four*>(y + row * w + i) = *reinterpret_cast<const Four*>(x + row * w + i);
+}
+void host(const float* x, float* y, int planes, int rows, int w) {
+  k<<<dim3(rows, planes), 64>>>(x, y, planes, rows, w);
+}""",
     "unbuilt": "__global__ void k(float* y, int n) { y[0] = nowhere(n); }",
 }
 
@@ -115,6 +126,14 @@ def test_what_build_host_and_structs_lack_is_put_in(tmp_path: Path, kernel: str)
     flag = 'flags: ["-D_STEPS_=16"]  # guess: the value of _STEPS_, which nothing here defines'
     assert (flag in found.draft.spec) == (kernel == "build")
     assert ("size: [5, 5]" in found.draft.spec) == (kernel == "bordered")
+
+
+def test_sizes_become_multiples_where_a_vector_is_misaligned(tmp_path: Path) -> None:
+    found = settled(tmp_path, "vectors")
+    assert not found.ended.why
+    spec = yaml.safe_load(found.draft.spec)
+    assert spec["params"]["w"]["multiple_of"] % 4 == 0
+    assert all(one["shape"]["w"] % 4 == 0 for one in spec["suites"]["quick"])
 
 
 def test_an_array_grows_to_what_was_reached(tmp_path: Path) -> None:

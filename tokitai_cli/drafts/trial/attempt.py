@@ -35,6 +35,8 @@ _UNDECLARED = re.compile(
     r"[\u2018'`]([A-Z_][A-Z0-9_]*)[\u2019'] was not declared|undeclared identifier '([A-Z_][A-Z0-9_]*)'"
 )
 
+_MISALIGNED = "misaligned "  # what the harness says of such an access
+
 Serve = Callable[[Case, Mapping[str, NDArray[Any]]], RunResult]
 
 
@@ -52,6 +54,8 @@ class TrialResult(msgspec.Struct, frozen=True):
     before: bool = False
     #: A constant, by its spelling, that the compiler found nowhere declared.
     undeclared: str = ""
+    #: Whether a vector was read or written at an address that is none of a vector.
+    misaligned: bool = False
 
 
 class Runner(Protocol):
@@ -80,7 +84,8 @@ def attempt(draft: Draft, folder: Path, serve: Serve) -> TrialResult:
     try:
         result = serve(case, {name: one.array for name, one in inputs.draw(case).items()})
     except ChildCrashedError as error:
-        return TrialResult(_line(error), error.array, _reached(case, error))
+        why = _line(error)
+        return TrialResult(why, error.array, _reached(case, error), misaligned=_MISALIGNED in why)
     except (ChildTimeoutError, NotRunError) as error:
         return TrialResult(_line(error))
     except TokitaiError as error:

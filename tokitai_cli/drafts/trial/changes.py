@@ -8,12 +8,21 @@ from collections.abc import Mapping
 import msgspec
 
 from tokitai_cli.drafts.array_draws import bits_of
-from tokitai_cli.drafts.model import ArrayDraft, Flow, Guess, SpecDraft, supposed
+from tokitai_cli.drafts.model import (
+    ArrayDraft,
+    Flow,
+    Guess,
+    ParamDraft,
+    SpecDraft,
+    SuiteShape,
+    supposed,
+)
 from tokitai_cli.drafts.reaching import count
 from tokitai_cli.drafts.sizing import times
 from tokitai_cli.drafts.writer import ALL_SHARED
 
 _MACRO = 16  # of a number that only the build knows
+_ALIGNED = "its default, and that rows of vectors begin where one may"
 _PLACES = 32  # bits of a whole number that may be a place in an array
 _CHANGED = "ranges; with other integers it did not run to its end"
 
@@ -95,6 +104,30 @@ def with_halves(draft: SpecDraft, times_: int) -> SpecDraft:
             for name, one in params.items()
         }
     return msgspec.structs.replace(draft, params=params)
+
+
+def with_multiples(draft: SpecDraft, step: int) -> SpecDraft:
+    """All sizes multiples of `step`, as far as their limits let them, in the suites too."""
+    params = {name: _multiple(one, step) for name, one in draft.params.items()}
+
+    def raised(shape: SuiteShape) -> SuiteShape:
+        sizes = {
+            name: params[name].fitting(size + step - 1) if name in params else size
+            for name, size in shape.sizes.items()
+        }
+        return msgspec.structs.replace(shape, sizes=sizes)
+
+    suites = {name: [*map(raised, shapes)] for name, shapes in draft.suites.value.items()}
+    told = msgspec.structs.replace(draft.suites, value=suites)
+    return msgspec.structs.replace(draft, params=params, suites=told)
+
+
+def _multiple(one: ParamDraft, step: int) -> ParamDraft:
+    whole = math.lcm(one.multiple_of or 1, step)
+    if one.max is not None and one.max < whole:
+        return one
+    new = msgspec.structs.replace(one, multiple_of=whole, why=_ALIGNED)
+    return msgspec.structs.replace(new, default=new.fitting(one.default + whole - 1))
 
 
 def _unsigned(draw: Flow, dtype: str, bits: int) -> Flow:

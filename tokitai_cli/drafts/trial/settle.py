@@ -19,6 +19,7 @@ from tokitai_cli.drafts.trial.changes import (
     with_fields,
     with_halves,
     with_macro,
+    with_multiples,
     with_shared,
     with_whole,
 )
@@ -32,6 +33,7 @@ _WHOLE: tuple[Flow, ...] = (
     *({"kind": "constant", "value": one} for one in (0, -1, 1)),
 )
 _HALVINGS = (3, 6)
+_LANES = 8  # numbers of a vector, of the most that one has
 _FIELDS = 5  # of sizes in arrays of structs, where 1 leaves nothing within a border
 _MOST_MACROS = 4
 _GROWS = 2  # times that an array grows before other draws are tried
@@ -86,6 +88,9 @@ def retry_until_it_runs(draft: Draft, run: Runner) -> Settled:
 def _changes(step: _Step, ended: TrialResult) -> Iterator[_Step]:
     """What may be mended next, the likeliest first."""
     change = msgspec.structs.replace
+    if ended.misaligned:
+        new, grown = (with_multiples(one, _LANES) for one in (step.model, step.grown))
+        yield change(step, model=new, grown=grown)
     if ended.array == DYNAMIC_SHARED:
         for margin in _MARGINS:
             more = int(margin * ended.reached)
