@@ -181,3 +181,12 @@ def test_a_body_beyond_all_bounds_is_undecided() -> None:
         found = read(program, program.kernels[0], budget)
         assert why in found.undecided
         assert roles(found)["a"] == "unknown"
+
+
+@pytest.mark.parametrize("step", ["s = s * s * n", "s = 7 * s * s", "s = n - s * s * b[0]"])
+def test_squares_of_squares_end_at_a_number_that_nothing_is_known_of(step: str) -> None:
+    steps = "; ".join([step] * 40)
+    body = f"int i = threadIdx.x, s = 3 + n; {steps}; b[i] = s; b[0] = a[s];"
+    found = facts_of(f"__global__ void k(const int* a, int* b, int n) {{ {body} }}")
+    assert roles(found) == {"a": "read", "b": "update" if "b[0]" in step else "write"}
+    assert str(found.accesses[-1].offset) == "0"

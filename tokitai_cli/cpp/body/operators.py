@@ -24,6 +24,8 @@ _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 _BITS: Mapping[str, Callable[[int, int], int]] = {
     "&": operator.and_, "|": operator.or_, "^": operator.xor,
 }  # fmt: skip
+_MOST_PRODUCTS = 256  # of the terms of two factors
+_MOST_FACTORS, _MOST_BITS = 32, 128  # of a term, of its number
 _LARGEST_SHIFT = 63
 
 
@@ -112,7 +114,7 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
     if sign == "-":
         return walk.number(left - right)
     if sign == "*":
-        small = len(left.terms) * len(right.terms) <= 4 * 64
+        small = _is_small(left, right)
         return walk.number(left * right) if small else walk.fresh("product", told)
     if sign in {"/", "%"} and right:
         return walk.number(quotient(left, right) if sign == "/" else remainder(left, right))
@@ -125,6 +127,17 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
     if sign == "&" and number and number > 0 and (number + 1) & number == 0:
         return walk.number(remainder(left, constant(number + 1)))
     return walk.named(f"({left}) {sign} ({right})", "?", told)
+
+
+def _is_small(left: Polynomial, right: Polynomial) -> bool:
+    """Whether a product is worth to be multiplied out: squares of squares grow without an end."""
+    if len(left.terms) * len(right.terms) > _MOST_PRODUCTS:
+        return False
+    degree = sum(max(map(len, one.terms), default=0) for one in (left, right))
+    bits = sum(
+        max((n.bit_length() for n in one.terms.values()), default=0) for one in (left, right)
+    )
+    return degree <= _MOST_FACTORS and bits <= _MOST_BITS
 
 
 def indicator(value: Value) -> Polynomial | None:
