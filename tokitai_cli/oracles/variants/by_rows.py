@@ -135,8 +135,7 @@ def replay_by_rows(
     sample, shapes, pieces, _ = layout
 
     def look(piece: _Piece) -> dict[str, NDArray[Any]]:
-        rows = np.arange(piece.rows.start, piece.rows.stop)
-        return in_single(row_blocks.with_rows(call, request, sample.param, rows).call)
+        return in_single(row_blocks.with_rows(call, request, sample.param, piece.rows).call)
 
     found: dict[str, NDArray[Any]] = {}
     for piece, values in zip(pieces, parallel.in_order(look, pieces), strict=True):
@@ -237,7 +236,7 @@ def _alike(
 ) -> bool:
     """Whether the outputs have these values in these rows."""
     return all(
-        row_blocks.alike(np.asarray(values[name]), one.reference[rows])
+        row_blocks.alike(np.asarray(values[name]), row_blocks.taken(one.reference, rows))
         for name, one in parts.items()
     )
 
@@ -257,11 +256,10 @@ def _looked_at(
     }
     precision = msgspec.structs.replace(request.precision, outputs=stored)
     mine = msgspec.structs.replace(request, precision=precision)
-    rows = np.arange(piece.rows.start, piece.rows.stop)
-    found, alike = evaluate(row_blocks.with_rows(call, mine, param, rows), mine)
+    found, alike = evaluate(row_blocks.with_rows(call, mine, param, piece.rows), mine)
+    count = piece.rows.stop - piece.rows.start
     fits = all(
-        found[name].reference.shape == (rows.size, *shapes[name][1:])
-        and found[name].allowed is None
+        found[name].reference.shape == (count, *shapes[name][1:]) and found[name].allowed is None
         for name in shapes
     )
     return (found, alike) if fits else None
