@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli.cpp.source.signatures import kernels_of
-from tokitai_cli.cpp.tiles import facts_of, tiles_of
+from tokitai_cli.cpp.tiles import divided, facts_of, tiles_of
 from tokitai_cli.cpp.whole import program_of
 
 NAMES = {"n": "n", "k": "k", "s.len": "s_len", "blockDim.x": "(256)", "gridDim.x": "(8)"}
@@ -44,3 +44,31 @@ def test_a_loop_by_tiles_is_known(tmp_path: Path, body: str, tiles: list[tuple[s
     program = program_of(file, [], {})
     (kernel,) = kernels_of(program)
     assert [*map(tuple, tiles_of(facts_of(program, kernel, {"T": "32"}), NAMES))] == tiles
+
+
+ROWS = "y[blockIdx.x * n + 128 * i + threadIdx.x] = 1;"
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        (f"for (int i = 0; i < n / 128; i++) {ROWS}", [("n", "128")]),
+        (f"int e = (n / 32) / 4; if (e == 0) e = 1; for (int i = 0; i < e; i++) {ROWS}", [("n", "128")]),
+        ("*(float4*)(y + blockIdx.x * n + 4 * threadIdx.x) = *(const float4*)(x + 4 * threadIdx.x);",
+         [("n", "4")]),
+        ("((float2*)y)[blockIdx.x * n + threadIdx.x] = float2(1, 2);", []),
+        # Rounded up, or with a loop, or a branch, over what is left.
+        (f"for (int i = 0; i < (n + 127) / 128; i++) {ROWS}", []),
+        (f"for (int i = 0; i < n / 128; i++) {ROWS}"
+         " for (int at = n / 128 * 128 + threadIdx.x; at < n; at += blockDim.x) y[at] = 1;", []),
+        (f"for (int i = 0; i < n / 128; i++) {ROWS} if (threadIdx.x < n % 128) y[threadIdx.x] = 1;", []),
+    ],
+)  # fmt: skip
+def test_sizes_that_are_taken_for_multiples(
+    tmp_path: Path, body: str, found: list[tuple[str, str]]
+) -> None:
+    file = tmp_path / "k.cu"
+    file.write_text(f"__global__ void walk(const float* x, float* y, int n, int k) {{ {body} }}\n")
+    program = program_of(file, [], {})
+    (kernel,) = kernels_of(program)
+    assert divided(facts_of(program, kernel, {}), NAMES) == found

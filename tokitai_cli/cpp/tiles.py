@@ -6,15 +6,18 @@ from one to the next shows from the third on.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
-from tokitai_cli.cpp.body.symbolic_values import Access, Facts, Stepped
+from tokitai_cli.cpp.body.symbolic_values import Access, Choice, Facts, Stepped
 from tokitai_cli.cpp.shapes import is_moving
 from tokitai_cli.cpp.source.signatures import Kernel, declaration_of
 from tokitai_cli.cpp.whole import Program
+
+_VECTORS = (2, 4, 8, 16)  # elements of one
 
 
 class Tiles(NamedTuple):
@@ -69,7 +72,41 @@ def divided(facts: Facts, names: Mapping[str, str]) -> list[tuple[str, str]]:
         inside = [one for one in facts.accesses if loop.counter.atoms() <= one.offset.atoms()]
         for below in _bounds(facts, loop.counter) if _whole_tiles(loop, inside) else ():
             found[in_sizes(below, names), in_sizes(loop.step, names)] = None
+        for whole in _whole_passes(facts, loop):
+            found[in_sizes(whole.dividend, names), in_sizes(whole.divisor, names)] = None
+    found |= dict.fromkeys(_aligned(facts, names))
     return [(many, few) for many, few in found if many.isidentifier() and few.isalnum()]
+
+
+def _whole_passes(facts: Facts, loop: Stepped) -> list[Quotient]:
+    """Divisions rounded down that say how many passes a loop has, where nothing goes over the rest."""
+    if loop.step.number != 1:
+        return []
+    ends: list[Polynomial] = []
+    for below in _bounds(facts, loop.counter):
+        told = facts.meanings.get(str(below))
+        ends += [way for way, _ in told.ways] if isinstance(told, Choice) else [below]
+    single = (next(iter(one.terms)) for one in ends if len(one.terms) == 1)
+    found = [key[0] for key in single if len(key) == 1 and isinstance(key[0], Quotient)]
+    return [one for one in found if not _has_tail(facts, one.dividend)]
+
+
+def _has_tail(facts: Facts, size: Polynomial) -> bool:
+    """Whether a comparison has the size itself, or what is left of it."""
+    guards = [*facts.compared, *(one for access in facts.accesses for one in access.guards)]
+    return any(size.atoms() & (one.left - one.right).atoms() for one in guards)
+
+
+def _aligned(facts: Facts, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Sizes that rows of vectors are as long as, and the elements of such a vector."""
+    for one in facts.accesses:
+        if one.unit not in _VECTORS or not isinstance(one.unit, int):
+            continue
+        for key, count in one.offset.terms.items():
+            sizes = [atom for atom in key if not is_moving(atom)]
+            step = one.unit // math.gcd(count, one.unit)
+            if len(sizes) == 1 and len(key) > 1 and step > 1 and isinstance(sizes[0], str):
+                yield names.get(sizes[0], ""), str(step)
 
 
 def _down(atom: Quotient, key: Monomial, count: int) -> bool:
