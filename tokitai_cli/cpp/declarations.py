@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 
 import msgspec
 from tree_sitter import Node
 
-from tokitai_cli.cpp.tree import child, declarator_of, first, named, text_of
+from tokitai_cli.cpp.tree import (
+    TYPE_SPECIFIERS,
+    child,
+    declarator_of,
+    first,
+    named,
+    parse,
+    text_of,
+)
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -26,6 +35,9 @@ class Parameter(msgspec.Struct, frozen=True):
     #: Whether it stands for any number of parameters.
     pack: bool = False
     node: Node | None = None
+    volatile: bool = False
+    #: Extents of an array of pointers, whose own level is one of `pointers`.
+    pointer_extents: tuple[str, ...] = ()
 
     @property
     def inner(self) -> tuple[str, ...]:
@@ -70,11 +82,28 @@ class Struct(msgspec.Struct):
 
     name: str
     declaration: Declaration
+    #: With the arguments of their templates.
     bases: tuple[str, ...] = ()
     fields: list[Parameter] = []
     aliases: dict[str, str] = {}
     #: Functions with a body, by name; `operator()`, `operator[]`; constructors under the class's own.
     methods: dict[str, list[Declaration]] = {}
+    #: Of a template that it specialises; None where it is none.
+    arguments: tuple[str, ...] | None = None
+    #: Static members and enumerators with the texts of their values.
+    values: dict[str, str] = {}
+    #: Whether it has members that others cannot name, or may have.
+    hidden: bool = False
+    #: Why its fields are not all told; empty where they are.
+    unread: str = ""
+    union: bool = False
+    #: Whether a union without a name is among its members, of which the first is told.
+    overlaid: bool = False
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        """The bases by the last parts of their names."""
+        return tuple(one.partition("<")[0].rpartition("::")[2].strip() for one in self.bases)
 
 
 def parameters_of(function: Node) -> tuple[Parameter, ...]:
@@ -97,20 +126,43 @@ def listed_parameters(listed: Node | None) -> tuple[Parameter, ...]:
 
 def parameter(node: Node) -> Parameter:
     """One parameter as its node declares it."""
-    told = declarator_of(child(node, "declarator"))
-    front = text_of(node).partition("*")[0].split()
-    extents = () if told.of_pointers else tuple(text_of(one) for one in told.extents)
+    return parameter_in(node, child(node, "declarator"))
+
+
+def parameter_in(node: Node, declarator: Node | None) -> Parameter:
+    """What one declarator of a declaration declares."""
+    told = declarator_of(declarator)
+    front = {text_of(one) for one in node.children if one.type == "type_qualifier"}
+    extents = tuple(text_of(one) for one in told.extents)
     return Parameter(
         text_of(told.name),
-        text_of(child(node, "type")),
+        spelled_type(node),
         told.pointers + told.of_pointers,
         told.reference,
-        extents,
+        () if told.of_pointers else extents,
         text_of(child(node, "default_value")),
         "const" in front,
         node.type.startswith("variadic"),
         node,
+        "volatile" in front,
+        extents if told.of_pointers else (),
     )
+
+
+def spelled_type(node: Node) -> str:
+    """The type of a declaration as it is written, of a class its name; empty for one without."""
+    kind = child(node, "type")
+    specified = kind is not None and kind.type in TYPE_SPECIFIERS
+    return text_of(child(kind, "name") if specified else kind)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def declared(text: str) -> Parameter | None:
+    """The one parameter that a text declares, with or without a name; None for other text."""
+    root = parse(f"void f({text});".encode())
+    listed = first(root, "parameter_list")
+    found = listed_parameters(listed)
+    return found[0] if len(found) == 1 and not root.has_error else None
 
 
 def template_parameters(template: Node) -> tuple[Parameter, ...]:

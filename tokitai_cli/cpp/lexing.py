@@ -40,6 +40,21 @@ def names_in(text: str) -> list[str]:
     return _NAME.findall(text)
 
 
+def tokens(text: str) -> list[str]:
+    """All tokens of a text, spaces between them too; operators that follow each other are one."""
+    return [match[0] for match in _TOKEN.finditer(text)]
+
+
+def put_in(text: str, names: Mapping[str, str]) -> str:
+    """The text with what names stand for; those behind `::` are another's, and left alone."""
+    found: list[str] = []
+    before = ""
+    for token in tokens(text):
+        found.append(token if before.endswith("::") else names.get(token, token))
+        before = token if not token.isspace() else before
+    return "".join(found)
+
+
 class Lexer:
     """Tokens of a text. token: what one is made of. directive: reads the text of a line with `#`."""
 

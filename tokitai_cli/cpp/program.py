@@ -17,7 +17,7 @@ from tokitai_cli.cpp.declarations import (
 )
 from tokitai_cli.cpp.dialect import readable
 from tokitai_cli.cpp.preprocessed_unit import Unit
-from tokitai_cli.cpp.structs import read_struct
+from tokitai_cli.cpp.structs import alias_of, member_class, read_struct
 from tokitai_cli.cpp.tree import (
     TYPE_SPECIFIERS,
     child,
@@ -37,7 +37,8 @@ class Program:
     """All that a unit declares, by name.
 
     declarations: in the order of the text. kernels: those with a body. structs, aliases: by the last
-    part of their names, of several the first. unread: parts that the parser could not read.
+    part of their names, of several the first; classes has all of a name.
+    unread: parts that the parser could not read.
     """
 
     def __init__(self, unit: Unit) -> None:
@@ -46,6 +47,7 @@ class Program:
         self.declarations: list[Declaration] = []
         self.by_name: dict[str, list[Declaration]] = {}
         self.structs: dict[str, Struct] = {}
+        self.classes: dict[str, list[Struct]] = {}
         self.aliases: dict[str, str] = {}
         self.unread: list[Node] = []
         if self.root.type == "ERROR":
@@ -145,14 +147,13 @@ class Program:
             self._add("instance", name.last, node, (scope, outer, given), parameters_of(node))
 
     def _alias(self, node: Node, context: _Context) -> None:
-        declared = declarator_of(child(node, "declarator"))
-        name = text_of(child(node, "name")) or text_of(declared.name)
+        names = dict(alias_of(node))
         for one in named(node):
             if one.type in TYPE_SPECIFIERS and child(one, "body") is not None:
-                self._type(one, context, name)
-        told = text_of(child(node, "type"))
-        self.aliases.setdefault(name, told + "*" * declared.pointers)
-        self._add("alias", name, node, context)
+                self._type(one, context, next(iter(names), ""))
+        for name, told in names.items():
+            self.aliases.setdefault(name, told)
+            self._add("alias", name, node, context)
 
     def _variables(self, node: Node, context: _Context) -> None:
         for one in named(node):
@@ -185,8 +186,10 @@ class Program:
         for inner in named(body):
             nested = child(inner, "type") if inner.type == "field_declaration" else inner
             if nested is not None and nested.type in TYPE_SPECIFIERS:
-                self._type(nested, (context[0], context[1] or node, ()))
+                told = member_class(own, inner)
+                self._type(nested, (context[0], context[1] or node, ()), told)
         self.structs.setdefault(own, struct)
+        self.classes.setdefault(own, []).append(struct)
 
     def _join_members(self) -> None:
         """A member that is defined outside of its class belongs to the class."""

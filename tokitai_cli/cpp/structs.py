@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Protocol
+import functools
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
+import msgspec
 from tree_sitter import Node
 
-from tokitai_cli.cpp.declarations import Declaration, Parameter, Struct, parameters_of
+from tokitai_cli.cpp.declarations import (
+    Declaration,
+    Parameter,
+    Struct,
+    enumerators,
+    marks_of,
+    parameter_in,
+    parameters_of,
+    spelled_type,
+)
+from tokitai_cli.cpp.elements import sized
 from tokitai_cli.cpp.tree import (
-    TYPE_SPECIFIERS,
     child,
     declarator_of,
+    first,
     is_function,
     name_of,
     named,
+    parsed_type,
     text_of,
 )
 
@@ -24,38 +36,8 @@ _DROPPED = frozenset(
 )
 _DEEPEST = 8  # aliases of aliases, structs within structs
 _TYPES = frozenset({"type_identifier", "qualified_identifier", "template_type"})
-#: Bytes of the types that indices and vectors are made of.
-SIZES: Mapping[str, int] = {
-    **dict.fromkeys(("char", "signed char", "bool", "int8_t", "uint8_t", "unsigned char", "uchar"), 1),
-    **dict.fromkeys(("half", "__half", "_Float16", "__nv_bfloat16", "nv_bfloat16"), 2),
-    **dict.fromkeys(("__hip_bfloat16", "hip_bfloat16", "short", "unsigned short", "ushort"), 2),
-    **dict.fromkeys(("int16_t", "uint16_t", "short int"), 2),
-    **dict.fromkeys(("half2", "__half2", "__nv_bfloat162", "nv_bfloat162", "float", "int"), 4),
-    **dict.fromkeys(("unsigned", "unsigned int", "uint", "int32_t", "uint32_t", "signed"), 4),
-    **dict.fromkeys(("double", "int64_t", "uint64_t", "long", "unsigned long", "long long"), 8),
-    **dict.fromkeys(("unsigned long long", "size_t", "ptrdiff_t", "intptr_t", "uintptr_t"), 8),
-    **dict.fromkeys(("long int", "long long int", "unsigned long int", "ulong", "ssize_t"), 8),
-    **{f"{kind}{lanes}": size * lanes
-       for kind, size in (("char", 1), ("uchar", 1), ("short", 2), ("ushort", 2), ("int", 4),
-                          ("uint", 4), ("float", 4), ("long", 8), ("ulong", 8), ("longlong", 8),
-                          ("double", 8))
-       for lanes in (1, 2, 3, 4)},
-}  # fmt: skip
-#: Vectors whose lanes are x, y, z, w.
-VECTORS = frozenset(
-    name for name in SIZES if name[-1] in "1234" and name[:-1].removeprefix("u") in
-    {"char", "short", "int", "float", "long", "longlong", "double"}
-) | {"half2", "__half2"}  # fmt: skip
-
-
-#: Types of numbers that are no whole ones.
-REALS = frozenset({"float", "double", "long double", "half", "__half", "_Float16"}) | frozenset(
-    {"__nv_bfloat16", "nv_bfloat16", "__hip_bfloat16", "hip_bfloat16"}
-)
-#: Views of tensors that are passed by value: PyTorch's, and those of programs that took them from there.
-ACCESSOR = re.compile(
-    r"(?:Generic)?PackedTensorAccessor(?:32|64|)\s*<\s*(?P<element>[^,<>]+),\s*(?P<dimensions>\d+)\b.*>"
-)
+_ACCESSORS = {f"{front}PackedTensorAccessor{bits}": bits
+              for front in ("", "Generic") for bits in ("", "32", "64")}  # fmt: skip
 
 
 class _Types(Protocol):
@@ -65,24 +47,36 @@ class _Types(Protocol):
 
 def read_struct(node: Node, name: str, declaration: Declaration) -> Struct:
     """The members of a class's definition."""
-    struct = Struct(name, declaration, (), [], {}, {})
+    own = name_of(child(node, "name"))
+    struct = Struct(name, declaration, (), [], {}, {}, own.arguments, hidden=_hides(node))
     for one in named(node):
         if one.type == "base_class_clause":
-            struct.bases = tuple(
-                name_of(inner).last for inner in named(one) if inner.type in _TYPES
-            )
+            struct.bases = tuple(text_of(inner) for inner in named(one) if inner.type in _TYPES)
+    struct.union = node.type == "union_specifier"
     for one in named(child(node, "body")):
-        member = one
-        while member.type == "template_declaration" and named(member):
-            member = named(member)[-1]
-        if member.type == "function_definition":
-            _method(struct, member)
-        elif member.type in {"alias_declaration", "type_definition"}:
-            own = child(member, "name") or declarator_of(child(member, "declarator")).name
-            struct.aliases[text_of(own)] = text_of(child(member, "type"))
-        elif member.type == "field_declaration":
-            _fields(struct, member)
+        _add_member(struct, one)
     return struct
+
+
+def _add_member(struct: Struct, member: Node) -> None:
+    while member.type == "template_declaration" and named(member):
+        member = named(member)[-1]
+    if member.type == "function_definition":
+        _method(struct, member)
+    elif member.type in {"alias_declaration", "type_definition"}:
+        struct.aliases |= dict(alias_of(member))
+    elif member.type == "field_declaration":
+        _fields(struct, member)
+    elif member.type == "enum_specifier":
+        struct.values |= dict(enumerators(member))
+    elif member.type == "ERROR":
+        struct.unread = struct.unread or "a member could not be read"
+
+
+def _hides(node: Node) -> bool:
+    """Whether a class has members that others cannot name, or may have."""
+    words = {text_of(one) for one in named(child(node, "body")) if one.type == "access_specifier"}
+    return node.type == "class_specifier" or bool(words & {"private", "protected"})
 
 
 def _method(struct: Struct, node: Node) -> None:
@@ -94,22 +88,66 @@ def _method(struct: Struct, node: Node) -> None:
 
 def _fields(struct: Struct, node: Node) -> None:
     kind = child(node, "type")
-    if "static" in text_of(node).split("=")[0].split():
-        return  # no part of an object
-    nested = kind is not None and kind.type in TYPE_SPECIFIERS
-    spelled = name_of(child(kind, "name")).last if nested else text_of(kind)
-    front = text_of(node).partition("*")[0].split()
-    for one in node.children_by_field_name("declarator"):
+    declarators = node.children_by_field_name("declarator")
+    if "static" in marks_of(node):  # no part of an object
+        value = child(node, "default_value")
+        if value is not None and len(declarators) == 1:
+            struct.values[text_of(declarator_of(declarators[0]).name)] = text_of(value)
+        return
+    if kind is not None and kind.type == "enum_specifier":
+        struct.values |= dict(enumerators(kind))
+    own = kind is not None and child(kind, "body") is not None and child(kind, "name") is None
+    if own and kind is not None and not declarators:
+        _add_nameless(struct, kind)
+    for one in declarators:
         if is_function(one):
             continue
+        told = parameter_in(node, one)
+        if own:
+            told = msgspec.structs.replace(told, type=member_class(struct.name, node))
+        if first(one, "function_declarator") is not None:
+            struct.unread = struct.unread or f"`{told.name}` is a pointer to a function"
+            told = msgspec.structs.replace(told, type=text_of(node))
+        elif first(node, "bitfield_clause") is not None:
+            struct.unread = struct.unread or f"`{told.name}` is a bit-field"
+        struct.fields.append(told)
+
+
+def _add_nameless(struct: Struct, kind: Node) -> None:
+    """A class without a name within another: its members are the outer one's."""
+    if kind.type == "enum_specifier":
+        return
+    inner = read_struct(kind, struct.name, struct.declaration)
+    struct.fields += inner.fields[:1] if inner.union else inner.fields
+    struct.overlaid = struct.overlaid or inner.union or inner.overlaid
+    struct.unread = struct.unread or inner.unread
+
+
+def member_class(outer: str, member: Node) -> str:
+    """What a class without a name goes by that a member of another one is of: `Outer.member`."""
+    declarator = child(member, "declarator")
+    name = text_of(declarator_of(declarator).name)
+    return f"{outer}.{name}" if name else ""
+
+
+def alias_of(node: Node) -> Iterator[tuple[str, str]]:
+    """Names that a `using` or `typedef` gives, and what each stands for; "?" for what is no type's name.
+
+    A class without a name that a pointer's typedef defines goes by that name.
+    """
+    kind = child(node, "type")
+    if node.type == "alias_declaration":
+        inner = first(kind, "abstract_function_declarator") is not None
+        yield text_of(child(node, "name")), "?" if inner else text_of(kind)
+        return
+    for one in node.children_by_field_name("declarator"):
         told = declarator_of(one)
-        extents = () if told.of_pointers else tuple(text_of(extent) for extent in told.extents)
-        default = text_of(child(node, "default_value"))
-        pointers = told.pointers + told.of_pointers
-        struct.fields.append(
-            Parameter(text_of(told.name), spelled, pointers, told.reference, extents, default,
-                      "const" in front)
-        )  # fmt: skip
+        name = text_of(told.name)
+        if first(one, "function_declarator") is not None:
+            yield name, "?"
+            continue
+        extents = "".join(f"[{text_of(extent)}]" for extent in told.extents)
+        yield name, (spelled_type(node) or name) + "*" * told.pointers + extents
 
 
 def bare(spelled: str) -> str:
@@ -143,7 +181,7 @@ def _member_alias(types: _Types, key: str, struct: str) -> str | None:
         seen.add(here.name)
         if key in here.aliases:
             return here.aliases[key]
-        waiting += here.bases
+        waiting += here.base_names
     return None
 
 
@@ -158,7 +196,7 @@ def layout(
     if struct is None or not depth:
         return None
     found: list[tuple[str, Parameter]] = []
-    for base in struct.bases:
+    for base in struct.base_names:
         found += layout(types, resolved(types, base), path, depth - 1) or []
     for one in struct.fields:
         kind = resolved(types, one.type, name)
@@ -173,17 +211,39 @@ def size_of(types: _Types, spelled: str) -> int | None:
     if spelled.rstrip().endswith("*"):
         return 8
     kind = resolved(types, spelled)
-    if kind in SIZES:
-        return SIZES[kind]
+    if (known := sized(kind)) is not None:
+        return known
     fields = layout(types, kind)
     if not fields:
         return None
     total = 0
     for _, one in fields:
-        size = 8 if one.pointers else SIZES.get(resolved(types, one.type, kind))
+        size = 8 if one.pointers else sized(resolved(types, one.type, kind))
         if size is None or not all(extent.isdigit() for extent in one.extents):
             return None
         for extent in one.extents:
             size *= int(extent)
         total += size
     return total
+
+
+class TensorAccessor(NamedTuple):
+    """A view of a tensor that is passed by value: PyTorch's, or a program's that took it from there."""
+
+    element: str
+    dimensions: int
+    #: The type of its sizes.
+    size_type: str
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def accessor_of(spelled: str) -> TensorAccessor | None:
+    """What a type says of a tensor accessor; None for another type."""
+    name = name_of(parsed_type(spelled) if "PackedTensorAccessor" in spelled else None)
+    if name.last not in _ACCESSORS or not name.arguments or len(name.arguments) < 2:
+        return None
+    element, dimensions, *more = name.arguments
+    if not dimensions.isdigit():
+        return None
+    told = {"32": "int32_t", "64": "int64_t"}.get(_ACCESSORS[name.last])
+    return TensorAccessor(element, int(dimensions), told or (more[1:] or ["int64_t"])[0])

@@ -39,6 +39,12 @@ def parsed_expression(text: str) -> Node | None:
     return found[0] if len(found) == 1 else None
 
 
+def parsed_type(text: str) -> Node | None:
+    """The tree of a type's name; None where the text is none."""
+    root = parse(f"{text} v;".encode())
+    return child(next(iter(root.named_children), None), "type") if not root.has_error else None
+
+
 def text_of(node: Node | None) -> str:
     """A node's text on one line; empty for None."""
     return " ".join((node.text or b"").decode(errors="replace").split()) if node is not None else ""

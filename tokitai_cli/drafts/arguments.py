@@ -6,13 +6,14 @@ import functools
 import re
 from collections.abc import Iterable
 
+from tokitai_cli.cpp.elements import ELEMENTS
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.host_types import template_argument
 from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at
 from tokitai_cli.cpp.source.macro_text import WORD, split
 from tokitai_cli.cpp.source.signatures import Kernel, declaration_of, parameter_list
-from tokitai_cli.cpp.source.types import ELEMENTS, Types
+from tokitai_cli.cpp.source.types import Types
 from tokitai_cli.cpp.whole import Program
 
 _PLAIN_ARGUMENT = re.compile(

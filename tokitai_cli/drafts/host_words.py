@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.elements import sized
 from tokitai_cli.cpp.indices.blocks import WARP
-from tokitai_cli.cpp.source.types import ELEMENTS, VECTOR, item_size
 
 
 def in_sizes(
@@ -35,11 +35,8 @@ def in_sizes(
 
 def bytes_of(name: str, constants: Mapping[str, str]) -> str:
     """Bytes of a type that the host names; the name itself where they are not known."""
-    name = re.sub(r"\b(unsigned|long|short)\s+int\b", r"\1", constants.get(name, name))
-    if name in ELEMENTS:
-        return str(item_size(ELEMENTS[name]))
-    vector = VECTOR.fullmatch(name)
-    return str(int(bytes_of(vector[1], constants)) * int(name[-1])) if vector else name
+    name = constants.get(name, name)
+    return str(sized(name) or name)
 
 
 def _plain(text: str) -> str:

@@ -9,10 +9,18 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tokitai_cli.core import expressions
+from tokitai_cli.cpp.elements import lanes
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.cpp.source.struct_layout import accessor_of, bytes_of, fields_of, hides_fields
-from tokitai_cli.cpp.source.types import ENUM, lanes
+from tokitai_cli.cpp.source.struct_layout import (
+    bytes_of,
+    fields_of,
+    hides_fields,
+    is_union,
+    why_unbound,
+)
+from tokitai_cli.cpp.source.types import ENUM
 from tokitai_cli.cpp.source.variables import Variable
+from tokitai_cli.cpp.structs import accessor_of
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.drafts.model import Flow, Guess
@@ -110,7 +118,7 @@ class LaunchArguments:
             told = self._struct(
                 parameter.type, named.name, place, parameter.name, "" if pointee else r"\s*\."
             )
-            if told is None:
+            if told is None or is_union(self._program, parameter.type):
                 self._refuse(parameter)
             else:
                 one_of = r"\s*(?:\[\s*0\s*\]|[^\[\s])"
@@ -154,7 +162,10 @@ class LaunchArguments:
         return body
 
     def _refuse(self, one: Parameter) -> None:
-        self.reasons.append(f"`{one.name or one.type}` {_REASONS[one.kind]}: {one.text}")
+        why = why_unbound(self._program, one.type) if one.kind in {"struct", "structs"} else ""
+        why = "it is a union" if is_union(self._program, one.type) else why
+        told = f"{_REASONS['struct']} ({why})" if why else _REASONS[one.kind]
+        self.reasons.append(f"`{one.name or one.type}` {told}: {one.text}")
 
     def _unique(self, name: str) -> str:
         """A name that no other has: of `x` and `x_`, too."""
@@ -182,7 +193,7 @@ class LaunchArguments:
         if fields is None:
             return None
         names = [field.name for field, _ in fields]
-        if accessor_of(type_name) is not None and names == ["data_", "sizes_", "strides_"]:
+        if accessor_of(type_name) and names == ["data_", "sizes_", "strides_"]:
             return self._accessor(fields, name, place, path)
         told: dict[str, Flow] = {}
         axes = min((extent for field, extent in fields if field.integer and extent), default=0)

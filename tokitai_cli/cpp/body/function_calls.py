@@ -28,8 +28,9 @@ from tokitai_cli.cpp.declarations import (
     listed_parameters,
     returns_reference,
 )
+from tokitai_cli.cpp.elements import is_vector, sized
 from tokitai_cli.cpp.program import takes
-from tokitai_cli.cpp.structs import SIZES, VECTORS, bare, resolved
+from tokitai_cli.cpp.structs import bare, resolved
 from tokitai_cli.cpp.tree import (
     child,
     first,
@@ -42,7 +43,6 @@ from tokitai_cli.cpp.tree import (
 _DEEPEST = 16  # calls within each other
 _CASTS = {"reinterpret_cast", "static_cast", "const_cast", "bit_cast", "dynamic_cast"}
 _NAMED = {"identifier", "qualified_identifier", "template_function"}
-_NUMBERS = frozenset(SIZES) - VECTORS
 _NO_PLACE = {"call_expression", "number_literal", "binary_expression", "true", "false"}
 
 
@@ -106,7 +106,8 @@ def given_to(node: Node) -> list[Node]:
 
 
 def _is_number(walk: Walk, name: str) -> bool:
-    return bare(name) in _NUMBERS or resolved(walk.program, walk.types.get(name, name)) in _NUMBERS
+    kinds = (bare(name), resolved(walk.program, walk.types.get(name, name)))
+    return any(sized(one) is not None and not is_vector(one) for one in kinds)
 
 
 def _cast(walk: Walk, given: Node, told: str) -> Returned:
@@ -179,7 +180,7 @@ def _method(
         for one in [each for each in methods if takes(each, len(given))][:1]:
             scopes = [_members(walk, place, value.type)]
             return _inlined(walk, one.node, one.parameters, given, scopes)
-        waiting += [resolved(walk.program, base) for base in struct.bases]
+        waiting += [resolved(walk.program, base) for base in struct.base_names]
     return None
 
 
@@ -194,7 +195,7 @@ def _members(walk: Walk, place: Cell, type_name: str) -> dict[str, Place]:
         seen.add(struct.name)
         for one in struct.fields:
             scope.setdefault(one.name, Cell(place.number, (*place.path, one.name)))
-        waiting += [resolved(walk.program, base) for base in struct.bases]
+        waiting += [resolved(walk.program, base) for base in struct.base_names]
     return scope
 
 

@@ -7,7 +7,8 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.polynomial import constant
 from tokitai_cli.cpp.body.symbolic_values import Cell, Pointer, Record, Value, lanes
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.structs import SIZES, VECTORS, bare, resolved
+from tokitai_cli.cpp.elements import is_vector, sized
+from tokitai_cli.cpp.structs import bare, resolved
 from tokitai_cli.cpp.tree import child, first, named, text_of
 
 _MAY_BE_ELEMENTS = frozenset(
@@ -36,7 +37,7 @@ def _has_constructor(walk: Walk, type_text: str) -> bool:
     struct = walk.program.structs.get(kind)
     if struct is not None:
         return kind in struct.methods or bool(struct.bases)
-    return bool(kind) and kind not in SIZES and kind not in {"auto", "dim3"} and "*" not in kind
+    return bool(kind) and sized(kind) is None and kind not in {"auto", "dim3"} and "*" not in kind
 
 
 def hand_over(walk: Walk, node: Node, why: str) -> Value:
@@ -64,7 +65,7 @@ def _designated(walk: Walk, parts: list[Node], type_text: str) -> Value:
 def made(walk: Walk, values: list[Value], type_text: str) -> Value:
     """An object of that type of values between its braces or parentheses."""
     kind = resolved(walk.program, type_text)
-    if kind in VECTORS or kind == "dim3":
+    if is_vector(kind) or kind == "dim3":
         rest = [constant(1)] * (3 - len(values)) if kind == "dim3" else []
         return Record("", kind, lanes([*values, *rest]))
     struct = walk.program.structs.get(kind)
@@ -78,7 +79,7 @@ def made(walk: Walk, values: list[Value], type_text: str) -> Value:
             walk.escape(one, "goes to a constructor")
         return Record(str(walk.fresh("object")), kind)
     if len(values) == 1 and (
-        bare(type_text) in SIZES or not type_text or type_text in {"auto", "const auto"}
+        sized(bare(type_text)) is not None or not type_text or type_text in {"auto", "const auto"}
     ):
         return values[0]
     if not values:

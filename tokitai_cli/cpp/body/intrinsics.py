@@ -8,7 +8,8 @@ from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient
 from tokitai_cli.cpp.body.symbolic_values import SINGLE, Applied, Record, Returned, Value, lanes
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.structs import VECTORS, size_of
+from tokitai_cli.cpp.elements import is_vector
+from tokitai_cli.cpp.structs import size_of
 
 _READS = frozenset(
     [
@@ -50,7 +51,7 @@ def by_value(name: str) -> bool:
 def known_call(walk: Walk, name: str, given: list[Node], node: Node) -> Returned | None:
     """What a function of the language or its libraries gives; None for one that is not known."""
     last = name.rpartition("::")[2]
-    if last in VECTORS or last == "dim3" or last.removeprefix("make_") in VECTORS:
+    if is_vector(last.removeprefix("make_")) or last == "dim3":
         values = [walk.evaluate(one) for one in given]
         rest = [constant(1)] * (3 - len(values)) if last == "dim3" else []
         return Returned(Record("", last.removeprefix("make_"), lanes([*values, *rest])))

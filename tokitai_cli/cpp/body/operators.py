@@ -18,7 +18,8 @@ from tokitai_cli.cpp.body.symbolic_values import (
     truth,
 )
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.structs import REALS, resolved, size_of
+from tokitai_cli.cpp.elements import is_real
+from tokitai_cli.cpp.structs import resolved, size_of
 
 _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 _BITS: Mapping[str, Callable[[int, int], int]] = {
@@ -50,7 +51,7 @@ def cast(walk: Walk, value: Value, type_text: str) -> Value:
 def _as_real(walk: Walk, value: Value, type_text: str) -> Value:
     """A whole number that becomes a real one, of which `/` takes no whole part."""
     kind = resolved(walk.program, walk.types.get(type_text, type_text))
-    if kind not in REALS or not isinstance(value, Polynomial) or value.number is not None:
+    if not is_real(kind) or not isinstance(value, Polynomial) or value.number is not None:
         return value
     if value.names() & walk.facts.reals:
         return value

@@ -24,7 +24,8 @@ from tokitai_cli.cpp.body.symbolic_values import (
 )
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.declarations import marks_of
-from tokitai_cli.cpp.structs import VECTORS, resolved
+from tokitai_cli.cpp.elements import is_vector
+from tokitai_cli.cpp.structs import resolved
 from tokitai_cli.cpp.tree import (
     TYPE_SPECIFIERS,
     child,
@@ -210,7 +211,7 @@ def _uninitialised(walk: Walk, name: str, kind: str, pointers: int) -> Value:
         return Pointer(f"local {name}", constant(0))
     if kind == "dim3":
         return Record("", kind, lanes([constant(1)] * 3))
-    if kind in walk.program.structs or kind in VECTORS:
+    if kind in walk.program.structs or is_vector(kind):
         return Record(str(walk.fresh(name)), kind)
     return walk.fresh(name)
 

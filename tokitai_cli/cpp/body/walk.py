@@ -27,8 +27,9 @@ from tokitai_cli.cpp.body.symbolic_values import (
     truth,
 )
 from tokitai_cli.cpp.declarations import Parameter
+from tokitai_cli.cpp.elements import is_real, is_vector
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.structs import ACCESSOR, REALS, VECTORS, layout, resolved
+from tokitai_cli.cpp.structs import accessor_of, layout, resolved
 from tokitai_cli.cpp.tree import parsed_expression, text_of
 
 BUDGET = 120_000  # nodes that are evaluated of one function
@@ -155,8 +156,8 @@ class Walk:
 
     def outer(self, name: str, kind: str, parameter: Parameter) -> Value:
         """The value of a parameter, or of a variable of the program's, before anything is known."""
-        if not parameter.pointers and (accessor := ACCESSOR.fullmatch(kind)) is not None:
-            return self._accessor(name, accessor["element"], int(accessor["dimensions"]))
+        if not parameter.pointers and (accessor := accessor_of(kind)) is not None:
+            return self._accessor(name, accessor.element, accessor.dimensions)
         if parameter.pointers or parameter.extents or kind.endswith("*"):
             self.facts.arrays[name] = kind = kind.rstrip("*").strip()
             self._add_fields(name, kind)
@@ -164,13 +165,13 @@ class Walk:
         if kind in self.program.structs:
             self._add_fields(name, kind)
             return Record(name, kind)
-        if kind in VECTORS:
+        if is_vector(kind):
             return Record(name, kind)
         return self.marked(variable(name), kind)
 
     def marked(self, value: Polynomial, kind: str) -> Polynomial:
         """A number of that type."""
-        if kind in REALS or kind.rstrip("1234") in REALS:
+        if is_real(kind):
             self.facts.reals |= value.names()
         return value
 
@@ -240,7 +241,7 @@ class Walk:
             )
             kind = resolved(self.program, inner.type, value.type) if inner is not None else ""
             element = self._elements.get(value.path)
-            if kind in self.program.structs or kind in VECTORS:
+            if kind in self.program.structs or is_vector(kind):
                 if element is not None:
                     self._elements[path] = element
                 return Record(path, kind)
@@ -293,7 +294,7 @@ class Walk:
                 facts.stored.setdefault(place.array, []).append((put, guards))
         kind_of = facts.type_of(place.array)
         element = Loaded(place.array, place.offset)
-        if kind_of in VECTORS or kind_of in self.program.structs:
+        if is_vector(kind_of) or kind_of in self.program.structs:
             name = f"{place.array}[{place.offset}]"[:_LONGEST]
             self._elements[name] = element
             return Record(name, kind_of)

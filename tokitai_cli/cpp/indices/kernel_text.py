@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from tokitai_cli.cpp.elements import lanes
 from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.macros import closing
-from tokitai_cli.cpp.source.types import lanes
 
 CAST = re.compile(
     r"\(\s*(?:std::)?(?:size_t|int|long(?: long)?|u?int(?:32|64)_t|unsigned(?: int)?)\s*\)(?=\s*[\w(])"

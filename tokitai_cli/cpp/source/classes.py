@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import msgspec
+from tree_sitter import Node
 
-from tokitai_cli.cpp.declarations import template_parameters
+from tokitai_cli.cpp.declarations import Struct, template_parameters
+from tokitai_cli.cpp.lexing import put_in
+from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.macro_text import split
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-    from tokitai_cli.cpp.whole import Program
-
-ALIAS = re.compile(r"using\s+(\w+)\s*=([^;]+);|typedef\s+([\w:<>, *]+?)\s+(\w+)\s*;")
+from tokitai_cli.cpp.whole import Program
 
 
 class TemplateParameter(msgspec.Struct, frozen=True):
@@ -27,50 +22,65 @@ class TemplateParameter(msgspec.Struct, frozen=True):
     default: str
 
 
-def class_of(program: Program, name: str) -> tuple[Node, str, dict[str, str]] | None:
-    """The class, its file's text, and what its template's parameters stand for; None if not known."""
-    plain, _, given = name.removesuffix(">").partition("<")
-    defaults: dict[int, str] = {}
-    found = None
-    for path, pieces in program.pieces.items():
-        for piece in pieces:
-            if piece.kind == "class" and plain.strip().rpartition("::")[2] in piece.names:
-                text = program.texts[path].parsed
-                formal = list(template_of(piece.node))
-                defaults |= {at: one.default for at, one in enumerate(formal) if one.default}
-                if found is None and "{" in text[piece.begin : piece.end]:
-                    found = piece.node, text, [one.name for one in formal]
-    if found is None:
-        return None
-    node, text, names = found
-    told = {**defaults, **dict(enumerate(split(given)))}
+class KnownClass(NamedTuple):
+    """A class of a program, and what its template's parameters stand for."""
+
+    struct: Struct
+    bound: dict[str, str]
+    tree: Tree
+
+
+def class_of(program: Program, name: str) -> KnownClass | None:
+    """The class that a name means; None where it is not known, or an argument of its template."""
+    head, opened, rest = name.partition("<")
+    last = head.strip().rpartition("::")[2]
+    given = [" ".join(one.split()) for one in split(rest.rpartition(">")[0])] if opened else []
+    for tree in program.trees:
+        known = tree.classes.get(last, ())
+        special = [one for one in known if one.arguments == tuple(given)]
+        primary = [one for one in known if one.arguments is None]
+        for struct in (*special, *primary, *known)[:1]:
+            bound = _bound(tree, struct, [] if special and given else given)
+            return KnownClass(struct, bound, tree) if bound is not None else None
+    return None
+
+
+def _bound(tree: Tree, struct: Struct, given: list[str]) -> dict[str, str] | None:
+    """What the parameters of a class's template stand for; None where one is not known."""
+    own = struct.declaration
+    told: dict[int, str] = {}
+    for one in tree.by_name.get(own.name, ()):
+        if one.kind in {"type", "forward"}:  # a declaration in front may say the default
+            told |= {at: other.default for at, other in enumerate(one.template) if other.default}
+    told |= dict(enumerate(given))
+    names = [one.name for one in own.template]
     bound = {one: told[at] for at, one in enumerate(names) if at in told}
-    return (node, text, bound) if len(bound) == len(names) else None
+    return bound if len(bound) == len(names) else None
 
 
 def member_type(program: Program, name: str) -> str:
     """The type that `Class<...>::member` stands for; empty where the text does not say it."""
     whole, _, member = name.rpartition("::")
     found = class_of(program, whole) if whole else None
-    if found is None:
+    if found is None or member in found.bound:
         return ""
-    node, text, bound = found
+    return aliases_in(found.struct, found.bound).get(member, "")
+
+
+def aliases_in(struct: Struct, bound: dict[str, str]) -> dict[str, str]:
+    """The class's own aliases and the parameters of its template, with what they stand for."""
     put = dict(bound)
-    for alias in ALIAS.finditer(text[node.start_byte : node.end_byte]):
-        put[alias[1] or alias[4]] = put_in(alias[2] or alias[3], put).strip()
-    return put[member] if member in put and member not in bound else ""
+    for name, told in struct.aliases.items():
+        put[name] = put_in(told, put)
+    return put
 
 
-def put_in(text: str, names: Mapping[str, str]) -> str:
-    """`text` with what names stand for, those behind `::` left alone."""
-    return re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: names.get(m[0], m[0]), text)
-
-
-def template_of(node: Node) -> Iterator[TemplateParameter]:
+def template_of(node: Node) -> list[TemplateParameter]:
     """Parameters of the template that a declaration is of; none of another."""
     outer = node.parent
     if outer is None or outer.type != "template_declaration":
-        return
-    for one in template_parameters(outer):
-        kind = "" if one.type == "type" else one.type
-        yield TemplateParameter(one.name, kind, one.default)
+        return []
+    return [
+        TemplateParameter(one.name, "" if one.type == "type" else one.type, one.default)
+        for one in template_parameters(outer)
+    ]

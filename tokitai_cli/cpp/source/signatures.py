@@ -6,16 +6,18 @@ What a macro or a template decides is left open: a reader of text does not know 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from tokitai_cli.core import resources
+from tokitai_cli.cpp.declarations import declared, parameters_of
+from tokitai_cli.cpp.lexing import names_in, put_in
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.source_files import SYSTEM
-from tokitai_cli.cpp.source.types import DROPPED, Types, known_types
+from tokitai_cli.cpp.source.types import Types, known_types, unqualified
 from tokitai_cli.cpp.tree import child, declarator_of, name_of
 from tokitai_cli.cpp.unit_text import ALWAYS
 from tokitai_cli.cpp.whole import Program, remembered
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
     from tokitai_cli.cpp.declarations import Declaration
+    from tokitai_cli.cpp.declarations import Parameter as Declared
     from tokitai_cli.cpp.program import Program as Tree
 
 
@@ -107,7 +110,10 @@ def kernels_of(program: Program) -> list[Kernel]:
             head = " ".join(source.plain[piece.begin : piece.body].split())
             template = tuple(template_of(piece.node))
             lists = parameter_list(piece.node)
-            parameters = tuple(_parameters(lists, source.parsed, types, template)) if lists else ()
+            open_names = {one.name for one in template}
+            parameters = tuple(
+                bindable(one, types, open_names) for one in parameters_of(piece.node)
+            )
             name = name_of(declarator_of(child(piece.node, "declarator")).name)
             is_open = lists is None or lists.has_error or "..." in head
             found.append(
@@ -187,8 +193,7 @@ def instantiated(
 def _with(one: Parameter, types: Types, bound: Mapping[str, str]) -> Parameter:
     if one.kind != "unknown":
         return one
-    put = re.sub(r"(?<!:)\b[A-Za-z_]\w*", lambda m: bound.get(m[0], m[0]), one.type)
-    base = types.resolved(put, bound)
+    base = types.resolved(put_in(one.type, bound), bound)
     stars = base.count("*")
     kind, dtypes = types.kind_of(base.replace("*", "").strip())
     shown = base.replace("*", "").strip() or one.type
@@ -213,67 +218,40 @@ def parameter_list(node: Node) -> Node | None:
     return inner.child_by_field_name("parameters") if inner is not None else None
 
 
-def _parameters(
-    node: Node, text: str, types: Types, template: tuple[TemplateParameter, ...]
-) -> Iterator[Parameter]:
-    open_names = {one.name for one in template}
-    for one in node.named_children:
-        if one.type not in {"parameter_declaration", "optional_parameter_declaration"}:
-            continue
-        default = one.child_by_field_name("default_value")
-        end = default.start_byte if default is not None else one.end_byte
-        whole = text[one.start_byte : end].rstrip().rstrip("=")
-        declarator = one.child_by_field_name("declarator")
-        name = name_of(declarator_of(declarator).name).last
-        if whole.strip() == "void":
-            continue
-        yield _parameter(whole, name, text[default.start_byte : one.end_byte] if default else "",
-                         types, open_names)  # fmt: skip
-
-
 def parameter_of(text: str, name: str = "", types: Types | None = None) -> Parameter:
     """What is declared as `text`, a parameter or a variable, without extents and initial value.
 
     Without a name as a demangled symbol tells it: `float const*`. types: of the program, if any.
     """
     known = types or Types(Program(Path(), [], {}))
-    return _parameter(text, name, "", known, set())
+    told = declared(text)
+    if told is None:
+        return Parameter(name, " ".join(text.split()), "unknown", (), 0, False, "")
+    return msgspec.structs.replace(bindable(told, known), name=name)
 
 
-def _parameter(
-    whole: str, name: str, default: str, types: Types, open_names: set[str]
-) -> Parameter:
-    bare = (
-        re.sub(rf"\b{re.escape(name)}\b(?=[^\w]*(?:\[[^\]]*\]\s*)*$)", " ", whole)
-        if name
-        else whole
-    )
-    pointers = _pointers(bare)
-    reference = "&" in bare
-    front = re.split(r"\(\s*\*|[*&\[]", bare)[0]
-    const = bool(re.search(r"\bconst\b", front)) and pointers > 0
-    volatile = bool(re.search(r"\bvolatile\b", front)) and pointers > 0
-    base = types.resolved(front, {})
-    if "*" in base:  # an alias of a pointer
-        pointers += base.count("*")
-        const = const or base.strip().startswith("const")
-        base = base.replace("*", " ").strip()
+def bindable(one: Declared, types: Types, open_names: Collection[str] = ()) -> Parameter:
+    """What a spec may pass for what is declared.
+
+    open_names: of a template's parameters, which only its arguments decide.
+    """
+    pointers = one.pointers or bool(one.extents)
+    base = types.resolved(one.type, {})
+    pointers += base.count("*")  # an alias of a pointer
+    base = base.replace("*", " ").strip()
     kind, dtypes = types.kind_of(base)
-    if not base or set(re.findall(r"\w+", base)) & open_names or reference:
+    if not base or not {*names_in(base)}.isdisjoint(open_names) or one.reference:
         kind, dtypes = "unknown", ()
-    shown = base or " ".join(DROPPED.sub(" ", front).split())
     return Parameter(
-        name, shown, _kind(kind, pointers, base), dtypes, pointers, const, default.strip(), volatile
+        one.name,
+        base or unqualified(one.type),
+        _kind(kind, pointers, base),
+        dtypes,
+        pointers,
+        one.const and pointers > 0,
+        one.default,
+        one.volatile and pointers > 0,
     )
-
-
-def _pointers(bare: str) -> int:
-    """Levels of pointers: `[2][3]` and `(*)[3]` are one, to elements that lie in one piece."""
-    grouped = re.search(r"\(\s*\*([^)]*)\)", bare)
-    stars, extents = bare.count("*"), bare.count("[")
-    if grouped is not None:
-        return stars + grouped[1].count("[")
-    return stars + extents if stars else min(extents, 1)
 
 
 def _kind(kind: str, pointers: int, base: str) -> str:

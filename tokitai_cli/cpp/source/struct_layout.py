@@ -3,89 +3,135 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
+from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.cpp.arithmetic import constant
-from tokitai_cli.cpp.declarations import enumerators
-from tokitai_cli.cpp.source.classes import ALIAS, class_of, put_in
-from tokitai_cli.cpp.source.launches import constants_of, enumerators_of
-from tokitai_cli.cpp.source.macro_text import Macro, split, words_in
-from tokitai_cli.cpp.source.signatures import Parameter, parameter_of
-from tokitai_cli.cpp.source.types import (
-    ACCESSOR,
-    CLASSES,
-    ELEMENTS,
-    FUNCTOR,
-    HEADERS,
-    VECTOR,
-    item_size,
-    known_types,
-    lanes,
-    of_header,
-)
-from tokitai_cli.cpp.tree import declarator_of, is_function, name_of
+from tokitai_cli.cpp.declarations import Declaration
+from tokitai_cli.cpp.elements import VECTORS, dtypes_of, lanes
+from tokitai_cli.cpp.lexing import names_in, put_in
+from tokitai_cli.cpp.program import Program as Tree
+from tokitai_cli.cpp.source.classes import KnownClass, aliases_in, class_of
+from tokitai_cli.cpp.source.macro_text import split
+from tokitai_cli.cpp.source.signatures import Parameter, bindable, parameter_of
+from tokitai_cli.cpp.source.types import CLASSES, HEADERS, is_functor, known_types, of_header
+from tokitai_cli.cpp.structs import accessor_of, alias_of
+from tokitai_cli.cpp.tree import first
 from tokitai_cli.cpp.whole import Program
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 _POINTER = (8, 8)
 _WIDEST = 16  # alignment of a vector
-_EXTENT = re.compile(r"\[([^\]]*)\]")
-_VALUE = re.compile(r"static\s+(?:constexpr|const)\s+[\w:]+\s+(\w+)\s*=([^;]+);")
+_DEEPEST = 16  # bases of bases
+
+Fields = list[tuple[Parameter, int]]
 
 
-def fields_of(
-    program: Program, name: str, *, guess: bool = True
-) -> list[tuple[Parameter, int]] | None:
+class UnboundError(Exception):
+    """Why fields of a struct are not all known."""
+
+
+def fields_of(program: Program, name: str, *, guess: bool = True) -> Fields | None:
     """Fields of a struct or vector, each with its extent (0 for one that is no array).
 
     None where they are not all known: a template without arguments, an extent that is no number.
     guess: of an alias that has several meanings the last is taken.
     """
-    vector = VECTOR.fullmatch(name)
-    if vector is not None:
-        kind = ELEMENTS[vector[1].replace("longlong", "long")]
-        count = int(name[-1])
-        return [
-            (Parameter(x, vector[1], "scalar", (kind,), 0, False, ""), 0) for x in "xyzw"[:count]
-        ]
-    if FUNCTOR.fullmatch(name):
+    try:
+        fields = _fields_of(program, name, guess)
+        return fields[:1] if is_union(program, name) else fields
+    except UnboundError:
+        return None
+
+
+def why_unbound(program: Program, name: str) -> str:
+    """Why fields of a struct are not all known; empty where they are."""
+    try:
+        _fields_of(program, name, True)
+    except UnboundError as error:
+        return str(error)
+    return ""
+
+
+def _fields_of(program: Program, name: str, guess: bool, depth: int = _DEEPEST) -> Fields:
+    if name in VECTORS:
+        scalar, count = VECTORS[name]
+        kind = dtypes_of(scalar)
+        return [(Parameter(x, scalar, "scalar", kind, 0, False, ""), 0) for x in "xyzw"[:count]]
+    if is_functor(name):
         return []
-    if (found := class_of(program, name)) is not None:
-        return _fields(program, *found, guess)
+    found = class_of(program, name)
+    if found is not None:
+        return _of_class(program, found, guess, depth)
+    types = known_types(program, guess=guess)
     head, _, given = of_header(name).removesuffix(">").partition("<")
     if told := HEADERS.get(head):
         put = dict(zip("TU", split(given), strict=False))
-        types = known_types(program, guess=guess)
         return [(parameter_of(f"{put_in(kind, put)} {one}", one, types), 0) for one, kind in told]
     if (guess or "::" in name) and (accessor := accessor_of(name)) is not None:
-        element, dims, index = accessor
         return [
-            (parameter_of(f"{element}* data_", "data_", known_types(program)), 0),
-            *((parameter_of(f"{index} {one}", one), dims) for one in ("sizes_", "strides_")),
-        ]
-    return None
+            (parameter_of(f"{accessor.element}* data_", "data_", types), 0),
+            *((parameter_of(f"{accessor.size_type} {one}", one), accessor.dimensions)
+              for one in ("sizes_", "strides_")),
+        ]  # fmt: skip
+    raise UnboundError(f"{name} is not defined in what was read")
+
+
+def _of_class(program: Program, found: KnownClass, guess: bool, depth: int) -> Fields:
+    struct = found.struct
+    if struct.unread or not depth:
+        raise UnboundError(struct.unread or "it is derived of itself")
+    put = aliases_in(struct, found.bound)
+    fields: Fields = []
+    for base in struct.bases:
+        fields += _fields_of(program, put_in(base, put), guess, depth - 1)
+    types = known_types(program, guess=guess)
+    values = {**struct.values, **found.bound}
+    for one in struct.fields:
+        if one.reference:
+            raise UnboundError(f"`{one.name}` is a reference")
+        kind, opened, rest = put_in(one.type, put).partition("[")
+        inner = rest.removesuffix("]").split("][") if opened else []  # an alias of an array
+        extents = one.pointer_extents or (() if one.pointers else (*one.extents, *inner))
+        count = _elements(extents, values, found)
+        pointers = one.pointers - bool(one.pointer_extents)
+        plain = msgspec.structs.replace(one, type=kind, pointers=pointers, extents=(), default="")
+        fields.append((bindable(plain, types), count))
+    return fields
+
+
+def is_union(program: Program, name: str) -> bool:
+    """Whether a name is of a union."""
+    found = class_of(program, name)
+    return found is not None and found.struct.union
+
+
+def _elements(extents: Sequence[str], values: Mapping[str, str], found: KnownClass) -> int:
+    """Elements of what is declared with extents: 0 without any."""
+    counts = [constant(one, values, None, found.tree) or 0 for one in extents]
+    if 0 in counts:
+        raise UnboundError(f"its extent `{extents[counts.index(0)]}` is no number that is known")
+    return math.prod(counts) if counts else 0
 
 
 def certain_fields(program: Program, name: str) -> dict[str, Parameter] | None:
     """Fields of a struct by name; None where its text leaves any doubt which it has."""
     plain = name.partition("<")[0].strip().rpartition("::")[2]
-    classes = [
-        (path, piece)
-        for path, pieces in program.pieces.items()
-        for piece in pieces
-        if piece.kind == "class" and plain in piece.names
+    known = [
+        (source, one)
+        for source in program.sources
+        for one in source.tree.by_name.get(plain, ())
+        if one.kind in {"type", "forward"}
     ]
-    for path, piece in classes:
-        parted = program.texts[path].is_parted(piece.begin, piece.end)
-        pointers = re.search(r"\(\s*\*", piece.plain)  # to functions
-        if len(classes) > 1 or parted or pointers:
+    for source, one in known:
+        parted = source.is_parted(one.node.start_byte, one.node.end_byte)
+        if len(known) > 1 or parted or first(one.node, "abstract_function_declarator"):
             return None
-    fields = fields_of(program, name, guess=False)
-    return None if not fields else {field.name: field for field, _ in fields}
+    fields = None if _shares_bytes(program, name) else fields_of(program, name, guess=False)
+    if not fields or any(field.kind == "unknown" for field, _ in fields):
+        return None
+    return {field.name: field for field, _ in fields}
 
 
 def members_of(program: Program, name: str) -> dict[str, str]:
@@ -93,94 +139,33 @@ def members_of(program: Program, name: str) -> dict[str, str]:
     found = class_of(program, name)
     if found is None:
         return {}
-    node, text, bound = found
-    told = dict(enumerators(node))
-    told |= {one[1]: one[2] for one in _VALUE.finditer(text[node.start_byte : node.end_byte])}
-    known = constants_of(program) | told | bound
-    values = {one: constant(value, known, program.macros) for one, value in told.items()}
+    told = found.struct.values
+    known = told | found.bound
+    values = {one: constant(value, known, None, found.tree) for one, value in told.items()}
     return {one: str(number) for one, number in values.items() if number}
 
 
 def hides_fields(program: Program, name: str) -> bool:
     """Whether a class, an alias of one or a base of it may have fields that others cannot name."""
-    every = [one for pieces in program.pieces.values() for one in pieces]
     known: set[str] = set()
-    waiting = words_in(name)
+    waiting = set(names_in(name))
     while new := waiting - known:
         known |= new
-        for piece in every:
-            if piece.kind in {"class", "type"} and piece.names & new:
-                text = (piece.node.text or b"").decode()
-                if piece.kind == "class" and re.search(
-                    r"^\s*class\b|\b(?:private|protected)\s*:", text
-                ):
+        waiting = set[str]()
+        for one in _declared(program, new):
+            for struct in one[0].classes.get(one[1].name, ()) if one[1].kind == "type" else ():
+                if struct.hidden:
                     return True
-                waiting |= words_in(text.partition("{")[0])
+                waiting |= {word for base in struct.bases for word in names_in(base)}
+            for _, told in alias_of(one[1].node) if one[1].kind == "alias" else ():
+                waiting |= set(names_in(told))
     return False
 
 
-def accessor_of(name: str) -> tuple[str, int, str] | None:
-    """Of one of PyTorch's tensor accessors: its element, its dimensions, the type of its sizes."""
-    match = ACCESSOR.fullmatch(name)
-    element, dims, *more = split(match[2]) if match is not None else ("", "")
-    if match is None or not dims.isdigit():
-        return None
-    told = {"32": "int32_t", "64": "int64_t"}.get(match[1]) or (more[1:] or ["int64_t"])[0]
-    return element, int(dims), told
-
-
-def _fields(
-    program: Program, node: Node, text: str, bound: Mapping[str, str], guess: bool
-) -> list[tuple[Parameter, int]] | None:
-    """bound: what stands for the template's parameters."""
-    body = node.child_by_field_name("body")
-    for child in node.children if body is None else ():
-        body = body or child.child_by_field_name("body")
-    if body is None or body.has_error:
-        return None
-    found: list[tuple[Parameter, int]] = []
-    for one in (body.parent or node).children:
-        for base in one.named_children if one.type == "base_class_clause" else ():
-            above = fields_of(program, text[base.start_byte : base.end_byte], guess=guess)
-            if above is None and base.type != "access_specifier":
-                return None
-            found += above or []
-    types, constants, put = (
-        known_types(program, guess=guess),
-        {**constants_of(program), **enumerators_of(program), **bound},
-        dict(bound),
-    )
-    for member in body.named_children:
-        whole = text[member.start_byte : member.end_byte].strip()
-        if alias := ALIAS.fullmatch(whole):
-            put[alias[1] or alias[4]] = put_in(alias[2] or alias[3], put).strip()
-        if value := _VALUE.fullmatch(whole):
-            constants[value[1]] = value[2]
-        constants.update(enumerators(member))
-        for front, name, whole in _members(member, text):
-            declared = f"{put_in(front, put)} {whole}"  # an alias may be of an array
-            extent = _elements(declared, constants, program.macros)
-            found.append((parameter_of(_EXTENT.sub("", declared), name, types), extent))
-    return None if any(extent < 0 for _, extent in found) else found
-
-
-def _members(member: Node, text: str) -> Iterator[tuple[str, str, str]]:
-    """Type, name and declarator of each field of a declaration."""
-    declarators = member.children_by_field_name("declarator")
-    functions = any(map(is_function, declarators))
-    front = text[member.start_byte : declarators[0].start_byte] if declarators else ""
-    if not declarators and re.match(r"(?:union|struct|class)\s*\{", text[member.start_byte :]):
-        yield "", "", "[]"  # its members are the outer one's
-    if member.type != "field_declaration" or functions or re.search(r"\bstatic\b", front):
-        return
-    for one in declarators:
-        yield front, name_of(declarator_of(one).name).last, text[one.start_byte : one.end_byte]
-
-
-def _elements(declared: str, constants: Mapping[str, str], macros: Mapping[str, Macro]) -> int:
-    """Elements of what is declared with extents: 0 without any, -1 where one is no number."""
-    counts = [constant(one, constants, macros) or 0 for one in _EXTENT.findall(declared)]
-    return -1 if 0 in counts else math.prod(counts) if counts else 0
+def _declared(program: Program, names: set[str]) -> Iterator[tuple[Tree, Declaration]]:
+    for tree in program.trees:
+        for name in names:
+            yield from ((tree, one) for one in tree.by_name.get(name, ()))
 
 
 def bytes_of(program: Program, parameter: Parameter) -> tuple[int, int] | None:
@@ -195,7 +180,7 @@ def bytes_of(program: Program, parameter: Parameter) -> tuple[int, int] | None:
     if not parameter.dtypes:
         return None
     count = lanes(parameter.type)
-    single = item_size(parameter.dtypes[0])
+    single = DTYPES[parameter.dtypes[0]].nbytes
     aligned = single if count == 3 else single * count
     return single * count, min(aligned, _WIDEST)
 
@@ -203,15 +188,27 @@ def bytes_of(program: Program, parameter: Parameter) -> tuple[int, int] | None:
 def _struct(program: Program, name: str) -> tuple[int, int] | None:
     if size := CLASSES.get(of_header(name)):
         return size, size
-    fields = fields_of(program, name)
-    if not fields:
+    found = class_of(program, name)
+    try:
+        fields = _fields_of(program, name, True)
+    except UnboundError:
         return None
+    if not fields or (found is not None and found.struct.overlaid):
+        return None
+    union = found is not None and found.struct.union
     size, widest = 0, 1
     for field, extent in fields:
         pointer = field.pointers or field.kind == "structs"
         known = _POINTER if pointer else bytes_of(program, field)
         if known is None:
             return None
-        size = -(-size // known[1]) * known[1] + known[0] * max(1, extent)
+        own = known[0] * max(1, extent)
+        size = max(size, own) if union else -(-size // known[1]) * known[1] + own
         widest = max(widest, known[1])
     return -(-size // widest) * widest, widest
+
+
+def _shares_bytes(program: Program, name: str) -> bool:
+    """Whether members of a class lie in one, a union's."""
+    found = class_of(program, name)
+    return found is not None and (found.struct.union or found.struct.overlaid)

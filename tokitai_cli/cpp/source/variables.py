@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 import msgspec
+from tree_sitter import Node
 
 from tokitai_cli.cpp.arithmetic import constant
-from tokitai_cli.cpp.source.launches import arguments_at, constants_of, enumerators_of
-from tokitai_cli.cpp.source.macro_text import WORD, Macro, split, words_in
-from tokitai_cli.cpp.source.signatures import Kernel, Parameter, parameter_of
+from tokitai_cli.cpp.declarations import marks_of, parameter_in, parameters_of
+from tokitai_cli.cpp.lexing import names_in, put_in
+from tokitai_cli.cpp.source.macro_text import Macro
+from tokitai_cli.cpp.source.signatures import Kernel, Parameter, bindable
 from tokitai_cli.cpp.source.types import known_types
+from tokitai_cli.cpp.tree import child, is_function, named
 from tokitai_cli.cpp.whole import Program, remembered
 
-_STORED = re.compile(r"\b(?:static|inline)\b")
 _MARKS = {"__device__", "__constant__", "__managed__"}
-_RETURNED = re.compile(r"\{\s*return\b([^;{}]+);\s*\}\s*")
 _KNOWN = {"min", "max"}  # what they give is known better than by their text
 
 
@@ -40,32 +40,27 @@ class Variable(msgspec.Struct, frozen=True):
 def variables_of(program: Program) -> list[Variable]:
     """All of a program, those of a type that no text decides left out."""
     types = known_types(program, guess=True)
-    names = constants_of(program) | enumerators_of(program)
-    macros = returned(program) | program.macros
     found = []
-    for path, pieces in program.pieces.items():
-        for piece in pieces:
-            text = _STORED.sub(" ", program.texts[path].parsed[piece.begin : piece.end])
-            if piece.kind != "variable" or not piece.marks & _MARKS or "extern" in text.split():
+    for tree in program.trees:
+        for one in tree.declarations:
+            marks = marks_of(one.node) if one.kind == "variable" else frozenset()
+            if not marks & _MARKS or "extern" in marks:
                 continue
-            for whole, name, extents in _declared(text):
-                element = parameter_of(whole, name, types)
-                if element.dtypes and element.kind in {"scalar", "struct"}:
-                    told = tuple(constant(one, names, macros) for one in extents)
-                    is_constant = "__constant__" in piece.marks
-                    found.append(Variable(element, told, piece.space, is_constant))
+            for declarator in _plain(one.node):
+                told = parameter_in(one.node, declarator)
+                element = bindable(msgspec.structs.replace(told, extents=()), types)
+                known = element.dtypes and element.kind in {"scalar", "struct"}
+                if told.name == one.name and known:
+                    extents = tuple(constant(each, {}, None, tree) for each in told.extents)
+                    found.append(Variable(element, extents, one.space, "__constant__" in marks))
     return found
 
 
-def _declared(text: str) -> Iterator[tuple[str, str, list[str]]]:
-    """Each variable of a declaration without an initial value: type and name, name, extents."""
-    names = r"((?:[^=(){};\[\]]|\[[^;\[\]]*\])+)"
-    match = re.fullmatch(rf"\s*((?:[\w:]+\s+)*[\w:]+)\s+{names};\s*", text, re.S)
-    for one in split(match[2]) if match else ():
-        declared = re.fullmatch(r"\s*(\w+)\s*((?:\[[^\[\]]+\]\s*)*)", one)
-        if match and declared:
-            extents = re.findall(r"\[([^\[\]]+)\]", declared[2])
-            yield f"{match[1]} {declared[1]}", declared[1], extents
+def _plain(node: Node) -> Iterator[Node]:
+    """Declarators of a declaration without an initial value."""
+    for one in node.children_by_field_name("declarator"):
+        if one.type != "init_declarator" and not is_function(one):
+            yield one
 
 
 def reached_text(program: Program, kernel: Kernel, heads: bool = False) -> str:
@@ -95,25 +90,28 @@ def _bodies(program: Program, heads: bool) -> dict[str, list[str]]:
 def returned(program: Program) -> dict[str, Macro]:
     """Functions that do nothing but return an expression, as the macros that would stand for it."""
     found: dict[str, list[Macro]] = {}
-    for path, pieces in program.pieces.items():
-        plain = program.texts[path].plain
-        for piece in pieces:
-            told = _RETURNED.fullmatch(plain[piece.body : piece.end])
-            if piece.kind != "function" or told is None or len(piece.names) != 1:
+    for source in program.sources:
+        for piece in source.parts:
+            if piece.kind != "function" or len(piece.names) != 1:
                 continue
             (name,) = piece.names
-            opened = re.search(rf"\b{re.escape(name)}\s*\(", plain[piece.begin : piece.body])
-            if opened is None or name in _KNOWN:
+            value = _only_value(piece.node)
+            if value is None or name in _KNOWN:
                 continue
-            listed = arguments_at(plain[: piece.body], piece.begin + opened.end() - 1)
-            names = [re.findall(r"[A-Za-z_]\w*", one.partition("=")[0])[-1:] for one in listed]
-            words = tuple(one for last in names for one in last)
-            text = WORD.sub(lambda m: f"({m[0]})" if m[0] in words else m[0], told[1])  # noqa: B023
-            text = " ".join(text.split())
-            found.setdefault(name, []).append(
-                Macro(frozenset(words_in(text)), True, (text,), words)
-            )
+            words = tuple(one.name for one in parameters_of(piece.node) if one.name)
+            plain = " ".join(source.plain[value.start_byte : value.end_byte].split())
+            text = put_in(plain, {one: f"({one})" for one in words})
+            macro = Macro(frozenset(names_in(text)), True, (text,), words)
+            found.setdefault(name, []).append(macro)
     return {name: same[0] for name, same in found.items() if same.count(same[0]) == len(same)}
+
+
+def _only_value(function: Node) -> Node | None:
+    """What a function returns that does nothing else."""
+    statements = named(child(function, "body"))
+    if len(statements) != 1 or statements[0].type != "return_statement":
+        return None
+    return next(iter(named(statements[0])), None)
 
 
 def _closure(body: str, bodies: Mapping[str, list[str]]) -> Iterator[str]:
@@ -122,6 +120,6 @@ def _closure(body: str, bodies: Mapping[str, list[str]]) -> Iterator[str]:
     while waiting:
         text = waiting.pop()
         yield text
-        new = {name for name in WORD.findall(text) if name in bodies} - known
+        new = {name for name in names_in(text) if name in bodies} - known
         known |= new
         waiting += [one for name in sorted(new) for one in bodies[name]]
