@@ -130,10 +130,20 @@ def macros(command: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if re.fullmatch(MACRO, name)))
 
 
+_STANDARDS = dict.fromkeys(("20", "2a"), "202002L") | dict.fromkeys(("23", "2b"), "202302L")
+
+
 def definitions(command: Iterable[str]) -> dict[str, str]:
-    """Macros that a compiler's command defines, with their values; one without a value is 1."""
+    """Macros that a compiler's command defines, with their values; one without a value is 1.
+
+    Among them the one by which C++ says its version, where that is another than the tool's own.
+    """
     found: dict[str, str] = {}
     for word in command:
+        if word.startswith(("-std=c++", "-std=gnu++")):  # the last one holds
+            found.pop("__cplusplus", None)
+            if word.rpartition("+")[2] in _STANDARDS:
+                found["__cplusplus"] = _STANDARDS[word.rpartition("+")[2]]
         name, mark, value = word[2:].partition("=")
         if word.startswith("-D"):
             found[name] = value if mark else "1"

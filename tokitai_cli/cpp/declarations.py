@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.tree import (
     TYPE_SPECIFIERS,
+    Name,
     child,
     declarator_of,
     first,
+    name_of,
     named,
     parse,
     text_of,
+    walk,
 )
 
 
@@ -38,6 +41,8 @@ class Parameter(msgspec.Struct, frozen=True):
     volatile: bool = False
     #: Extents of an array of pointers, whose own level is one of `pointers`.
     pointer_extents: tuple[str, ...] = ()
+    #: The concept that a template's type has to be of; empty for none.
+    concept: str = ""
 
     @property
     def inner(self) -> tuple[str, ...]:
@@ -165,15 +170,21 @@ def declared(text: str) -> Parameter | None:
     return found[0] if len(found) == 1 and not root.has_error else None
 
 
-def template_parameters(template: Node) -> tuple[Parameter, ...]:
+def template_parameters(template: Node, concepts: Collection[str] = ()) -> tuple[Parameter, ...]:
     """Parameters of `template <...>`: `type` is "type" for types, else that of the value.
 
-    Of a pointer to a function it is the whole declaration.
+    Of a pointer to a function it is the whole declaration. concepts: of the program, which stand in
+    front of types as types do in front of values; the standard library's are known.
     """
     found = []
+    asked = _constraints(template)
     for one in named(child(template, "parameters")):
+        told = name_of(child(one, "type"))
+        is_concept = told.last in concepts or _is_std_concept(told)
         is_type = (
-            "type_parameter" in one.type or one.type == "template_template_parameter_declaration"
+            is_concept
+            or "type_parameter" in one.type
+            or one.type == "template_template_parameter_declaration"
         )
         declarator = child(one, "declarator")
         name = child(one, "name") or declarator_of(declarator).name
@@ -194,9 +205,27 @@ def template_parameters(template: Node) -> tuple[Parameter, ...]:
                 default=text_of(default),
                 pack="variadic" in one.type,
                 node=one,
+                concept=told.last if is_concept else asked.get(text_of(name), ""),
             )
         )
     return tuple(found)
+
+
+def _constraints(template: Node) -> dict[str, str]:
+    """Concepts that the `requires` clause of a template asks of its parameters, by their names."""
+    clause = next((one for one in template.named_children if one.type == "requires_clause"), None)
+    found: dict[str, str] = {}
+    for one in walk(clause) if clause is not None else ():
+        name = name_of(one) if one.type == "template_type" else None
+        if name is not None and name.arguments is not None and len(name.arguments) == 1:
+            found[name.arguments[0]] = name.last
+    return found
+
+
+def _is_std_concept(name: Name) -> bool:
+    """Whether a name of the standard library is none of the types that a template's value may have."""
+    of_value = name.last.endswith("_t") or name.last in {"byte", "memory_order"}
+    return name.scopes == ("std",) and not of_value
 
 
 def returns_reference(function: Node) -> bool:

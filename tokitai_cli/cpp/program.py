@@ -30,6 +30,10 @@ from tokitai_cli.cpp.tree import (
     walk,
 )
 
+_HEADERS_OF_20 = frozenset(
+    {"concepts", "ranges", "span", "bit", "numbers", "compare", "source_location"}
+)
+_OF_20 = frozenset({"requires_clause", "requires_expression"})
 _Context = tuple[tuple[str, ...], Node | None, tuple[Parameter, ...]]
 
 
@@ -38,7 +42,7 @@ class Program:
 
     declarations: in the order of the text. kernels: those with a body. structs, aliases: by the last
     part of their names, of several the first; classes has all of a name.
-    unread: parts that the parser could not read.
+    unread: parts that the parser could not read. concepts: definitions by name.
     """
 
     def __init__(self, unit: Unit) -> None:
@@ -50,6 +54,7 @@ class Program:
         self.classes: dict[str, list[Struct]] = {}
         self.aliases: dict[str, str] = {}
         self.unread: list[Node] = []
+        self.concepts: dict[str, Node] = {}
         if self.root.type == "ERROR":
             self.unread.append(self.root)
         self._collect(self.root, ((), None, ()))
@@ -87,6 +92,16 @@ class Program:
         ]  # fmt: skip
         return [one for one in found if count is None or takes(one, count)]
 
+    @property
+    def modern(self) -> bool:
+        """Whether it asks for C++20: by concepts, by functions for the compiler alone, or by headers."""
+        words = {b"consteval", b"constinit", b"requires"}
+        if self.concepts or any(name[1:-1] in _HEADERS_OF_20 for _, _, name in self.unit.missing):
+            return True
+        if not any(one in self.unit.text for one in words):
+            return False
+        return any(one.type in _OF_20 or one.text in words for one in walk(self.root))
+
     def place(self, node: Node) -> tuple[Path, int]:
         """File and line of a node."""
         origin = self.unit.origin(node.start_byte)
@@ -123,7 +138,9 @@ class Program:
 
     def _template(self, node: Node, context: _Context) -> None:
         scope, outer, template = context
-        self._collect(node, (scope, outer or node, (*template, *template_parameters(node))))
+        self._collect(
+            node, (scope, outer or node, (*template, *template_parameters(node, self.concepts)))
+        )
 
     def _error(self, node: Node, context: _Context) -> None:
         self.unread.append(node)
@@ -170,6 +187,10 @@ class Program:
 
     def _using(self, node: Node, context: _Context) -> None:
         self._add("using", text_of(node), node, context)
+
+    def _concept(self, node: Node, context: _Context) -> None:
+        del context
+        self.concepts[text_of(child(node, "name"))] = node
 
     def _type(self, node: Node, context: _Context, name: str = "") -> None:
         own = name_of(child(node, "name")).last or name
@@ -228,6 +249,7 @@ _READERS: Mapping[str, Callable[[Program, Node, _Context], None]] = {
     "type_definition": Program._alias,
     "declaration": Program._variables,
     "field_declaration": Program._variables,
+    "concept_definition": Program._concept,
     "using_declaration": Program._using,
     "namespace_alias_definition": Program._using,
 }

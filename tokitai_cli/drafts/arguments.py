@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from tokitai_cli.cpp.elements import ELEMENTS
+from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.host_types import template_argument
@@ -14,6 +15,7 @@ from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at
 from tokitai_cli.cpp.source.macro_text import WORD, split
 from tokitai_cli.cpp.source.signatures import Kernel, declaration_of, parameter_list
 from tokitai_cli.cpp.source.types import Types
+from tokitai_cli.cpp.tree import text_of
 from tokitai_cli.cpp.whole import Program
 
 _PLAIN_ARGUMENT = re.compile(
@@ -91,7 +93,24 @@ class _Guesser:
     def _guess(self, one: TemplateParameter, text: str) -> str:
         if one.type:
             return self._enumerator(one, text) or _number(one, self._kernel)
-        return self._class(one, text) or self._taken(one) or _type(one, self._kernel)
+        asked = self._of_concept(one.concept) if one.concept else ""
+        return asked or self._class(one, text) or self._taken(one) or _type(one, self._kernel)
+
+    def _of_concept(self, name: str) -> str:
+        """A type that a concept allows, where it asks for whole numbers alone."""
+        waiting, words = [name], set[str]()
+        while waiting:
+            word = waiting.pop()
+            for node in (
+                tree.concepts[word] for tree in self._program.trees if word in tree.concepts
+            ):
+                new = set(names_in(text_of(node))) - words
+                words |= new
+                waiting += sorted(new)
+            words.add(word)
+        whole = {one for one in words if "integral" in one}
+        real = any("floating_point" in one or "arithmetic" in one for one in words)
+        return "" if real or not whole else "unsigned" if "unsigned_integral" in whole else "int"
 
     def _taken(self, one: TemplateParameter) -> str:
         """A type that the functions which the kernel calls take for it, where `float` is none of them.
@@ -172,7 +191,7 @@ class _Guesser:
             name = next(iter(re.findall(r"^\s*(?:class|struct)\s+(\w+)", body)), "")
             if piece.kind != "class" or not declared or name not in piece.names:
                 continue
-            formal = [*template_of(piece.node)]
+            formal = [*template_of(self._program, piece.node)]
             given = split(listed) if name == head.strip() else []
             if not formal:
                 return name

@@ -76,6 +76,10 @@ def drafts(
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
     given = as_flags(program.defines)
     flags = [one for one in given if not fault(one)[0]]  # a HIP compiler sets the others
+    if any(tree.modern for tree in program.trees) and not any(
+        one.startswith("-std=") for one in flags
+    ):
+        flags.append("-std=c++20")
     origin = DraftContext(paths[0], paths[1:], flags, room, sorted(supposed))
     found = []
     kernels, variables = kernels_of(program), variables_of(program)

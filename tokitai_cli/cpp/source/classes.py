@@ -20,6 +20,8 @@ class TemplateParameter(msgspec.Struct, frozen=True):
     name: str
     type: str
     default: str
+    #: The concept that a type has to be of; empty for none.
+    concept: str = ""
 
 
 class KnownClass(NamedTuple):
@@ -75,12 +77,15 @@ def aliases_in(struct: Struct, bound: dict[str, str]) -> dict[str, str]:
     return put
 
 
-def template_of(node: Node) -> list[TemplateParameter]:
+def template_of(program: Program, node: Node) -> list[TemplateParameter]:
     """Parameters of the template that a declaration is of; none of another."""
     outer = node.parent
     if outer is None or outer.type != "template_declaration":
         return []
+    concepts = {name for tree in program.trees for name in tree.concepts}
     return [
-        TemplateParameter(one.name, "" if one.type == "type" else one.type, one.default)
-        for one in template_parameters(outer)
+        TemplateParameter(
+            one.name, "" if one.type == "type" else one.type, one.default, one.concept
+        )
+        for one in template_parameters(outer, concepts)
     ]

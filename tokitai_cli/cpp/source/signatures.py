@@ -108,7 +108,7 @@ def kernels_of(program: Program) -> list[Kernel]:
             if not piece.kernel or not piece.names:
                 continue
             head = " ".join(source.plain[piece.begin : piece.body].split())
-            template = tuple(template_of(piece.node))
+            template = tuple(template_of(program, piece.node))
             lists = parameter_list(piece.node)
             open_names = {one.name for one in template}
             parameters = tuple(
@@ -230,27 +230,27 @@ def parameter_of(text: str, name: str = "", types: Types | None = None) -> Param
     return msgspec.structs.replace(bindable(told, known), name=name)
 
 
-def bindable(one: Declared, types: Types, open_names: Collection[str] = ()) -> Parameter:
+def bindable(declaration: Declared, types: Types, open_names: Collection[str] = ()) -> Parameter:
     """What a spec may pass for what is declared.
 
     open_names: of a template's parameters, which only its arguments decide.
     """
-    pointers = one.pointers or bool(one.extents)
-    base = types.resolved(one.type, {})
+    pointers = declaration.pointers or bool(declaration.extents)
+    base = types.resolved(declaration.type, {})
     pointers += base.count("*")  # an alias of a pointer
     base = base.replace("*", " ").strip()
     kind, dtypes = types.kind_of(base)
-    if not base or not {*names_in(base)}.isdisjoint(open_names) or one.reference:
+    if not base or not {*names_in(base)}.isdisjoint(open_names) or declaration.reference:
         kind, dtypes = "unknown", ()
     return Parameter(
-        one.name,
-        base or unqualified(one.type),
+        declaration.name,
+        base or unqualified(declaration.type),
         _kind(kind, pointers, base),
         dtypes,
         pointers,
-        one.const and pointers > 0,
-        one.default,
-        one.volatile and pointers > 0,
+        declaration.const and pointers > 0,
+        declaration.default,
+        declaration.volatile and pointers > 0,
     )
 
 

@@ -91,7 +91,8 @@ def _of_class(program: Program, found: KnownClass, guess: bool, depth: int) -> F
     for one in struct.fields:
         if one.reference:
             raise UnboundError(f"`{one.name}` is a reference")
-        kind, opened, rest = put_in(one.type, put).partition("[")
+        spelled = put_in(one.type, put)
+        kind, opened, rest = (types.resolved(spelled, {}) or spelled).partition("[")
         inner = rest.removesuffix("]").split("][") if opened else []  # an alias of an array
         extents = one.pointer_extents or (() if one.pointers else (*one.extents, *inner))
         count = _elements(extents, values, found)
@@ -111,7 +112,7 @@ def _elements(extents: Sequence[str], values: Mapping[str, str], found: KnownCla
     """Elements of what is declared with extents: 0 without any."""
     counts = [constant(one, values, None, found.tree) or 0 for one in extents]
     if 0 in counts:
-        raise UnboundError(f"its extent `{extents[counts.index(0)]}` is no number that is known")
+        raise UnboundError(f"its extent `{extents[counts.index(0)]}` is not a known number")
     return math.prod(counts) if counts else 0
 
 
