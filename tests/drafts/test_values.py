@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from tests.runs import tokitai_here
-from tokitai_cli.cpp.indices.value_constraints import ValueConstraint, Values
 from tokitai_cli.drafts.search import drafts_of
 
 SOURCE = """\
@@ -143,26 +142,3 @@ def test_kernels_with_such_loops_run_to_their_end(tmp_path: Path) -> None:
     ends = {one["name"]: (one["ended"], one["runs"]) for one in json.loads(done.stdout)["kernels"]}
     assert len(ends) == SOURCE.count("__global__")
     assert set(ends.values()) == {("", 1)}, ends
-
-
-@pytest.mark.parametrize(
-    ("body", "asked"),
-    [
-        ("while (x[i] == 0) {}", ValueConstraint("fixed", 1)),
-        ("int seen = 0; while (x[i] != seen) ++i;", ValueConstraint("slots", 0)),
-        ("int seen = 0; while (x[i] != seen) ++i, ++seen;", None),
-        ("while (x[i] != 0) {}", ValueConstraint("fixed", 0)),
-        ("while (((v = x[i]) >> 32) != END) i = v;", ValueConstraint("fixed", -3)),
-        ("while (x[i] != 0x7) ++i;", ValueConstraint("slots", 7)),
-        ("while ((next = x[v >> 2]) >> 2 != NONE) v = next;", None),
-        ("do { v = x[v]; } while (v != END);", ValueConstraint("fixed", -3)),
-        ("while (i < x[i]) ++i;", None),
-        ("if (x[i] == 3) y[i] = 0;", None),
-        ("assert(x[i] == 3 || y[i] == 4);", None),
-        ("assert(n < 5 && 0 <= x[i]);", ValueConstraint("range", 0)),
-        ("assert(x[i] != 0);", ValueConstraint("range", 1)),
-        ("int b = x[i]; do { a = b; b = atomicCAS(&x[i], a, b + 1); } while (a != b);", None),
-    ],
-)  # fmt: skip
-def test_what_a_text_asks_of_values(body: str, asked: ValueConstraint | None) -> None:
-    assert Values(body, "", {"END": "-3"}).constraint("x", 32, signed=True) == asked

@@ -50,7 +50,7 @@ def tiles_of(facts: Facts, names: Mapping[str, str]) -> list[Tiles]:
     """
     found: dict[Tiles, None] = {}
     for one in facts.loops:
-        for below in _bounds(facts, one.counter):
+        for below in bounds_of(facts, one.counter):
             if told := _tiles(one, below, names):
                 found[told] = None
     return list(found)
@@ -70,7 +70,7 @@ def divided(facts: Facts, names: Mapping[str, str]) -> list[tuple[str, str]]:
                     found[told] = None
     for loop in facts.loops:
         inside = [one for one in facts.accesses if loop.counter.atoms() <= one.offset.atoms()]
-        for below in _bounds(facts, loop.counter) if _whole_tiles(loop, inside) else ():
+        for below in bounds_of(facts, loop.counter) if _whole_tiles(loop, inside) else ():
             found[in_sizes(below, names), in_sizes(loop.step, names)] = None
         for whole in _whole_passes(facts, loop):
             found[in_sizes(whole.dividend, names), in_sizes(whole.divisor, names)] = None
@@ -83,7 +83,7 @@ def _whole_passes(facts: Facts, loop: Stepped) -> list[Quotient]:
     if loop.step.number != 1:
         return []
     ends: list[Polynomial] = []
-    for below in _bounds(facts, loop.counter):
+    for below in bounds_of(facts, loop.counter):
         told = facts.meanings.get(str(below))
         ends += [way for way, _ in told.ways] if isinstance(told, Choice) else [below]
     single = (next(iter(one.terms)) for one in ends if len(one.terms) == 1)
@@ -135,7 +135,7 @@ def _beside(loop: Stepped, access: Access) -> bool:
     )
 
 
-def _bounds(facts: Facts, counter: Polynomial) -> set[Polynomial]:
+def bounds_of(facts: Facts, counter: Polynomial) -> set[Polynomial]:
     """What a counter stays below."""
     return {
         guard.right

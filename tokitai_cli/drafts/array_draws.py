@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from tokitai_cli.cpp.indices.value_constraints import ValueConstraint
-from tokitai_cli.cpp.source.macros import closing
 from tokitai_cli.cpp.source.signatures import Parameter
+from tokitai_cli.cpp.tiles import in_sizes
+from tokitai_cli.cpp.value_constraints import ValueConstraint
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.likely_values import value_of
 from tokitai_cli.drafts.model import Flow
@@ -14,18 +14,14 @@ from tokitai_cli.drafts.model import Flow
 _BYTES = {"int8": (-127, 127), "uint8": (0, 255)}
 # Second moments, variances and what is made of them.
 _NOT_BELOW_0 = re.compile(r"_sq$|moment2|second|^var|variance|std$|norms?$|^rand", re.I)
-_ROOT = re.compile(r"\b(?:__f)?r?sqrt(?:_rn)?f?\s*(?=\()")
-_MADE = 3  # steps from an element to a root
 _POSITIVE: Flow = {"kind": "uniform"}
 
 
 def draw_of(known: Known, parameter: Parameter) -> Flow:
     """Draw of an array that is not N(0,1); empty for one that may be."""
     if parameter.kind == "structs":  # whole numbers in it may be indices, or no links yet
-        nothing = known.values.constraint(parameter.name, 32, signed=True) == ValueConstraint(
-            "fixed", -1
-        )
-        return _constant(255 if nothing else 0)
+        told = known.values.constraint(known.path(parameter.name), 32, signed=True)
+        return _constant(255 if told == ValueConstraint("fixed", -1) else 0)
     dtype = parameter.dtypes[0] if parameter.dtypes else ""
     if "float" in dtype:
         return _of_floats(known, parameter)
@@ -37,11 +33,12 @@ def draw_for_ending(known: Known, parameter: Parameter) -> Flow:
     dtype = parameter.dtypes[0] if parameter.dtypes else ""
     if parameter.kind == "structs" or "int" not in dtype:
         return {}
-    told = known.values.constraint(parameter.name, bits_of(dtype), not dtype.startswith("u"))
+    array = known.path(parameter.name)
+    told = known.values.constraint(array, bits_of(dtype), not dtype.startswith("u"))
+    places = known.text.values_below(parameter.name)
     if told is None:
-        divides = known.values.divides(parameter.name)
-        return {"kind": "uniform", "lo": 1, "hi": known.last} if divides else {}
-    below = known.text.values_below(parameter.name) or known.last
+        return _divisors(known, array, places) if known.values.divides(array) else {}
+    below = places or known.last
     if told.kind == "own":
         return {"kind": "arange"}
     fixed = _constant(_exactly(told.least or 0))
@@ -53,6 +50,14 @@ def draw_for_ending(known: Known, parameter: Parameter) -> Flow:
     least = 0 if told.least is None else told.least
     most = f"max({least}, {below} - 1)" if told.most is None else told.most
     return {"kind": "uniform", "lo": least, "hi": most}
+
+
+def _divisors(known: Known, array: str, places: str) -> Flow:
+    """Draw of what the kernel divides by: 0 too where it tests that; empty where places have it."""
+    least = 0 if known.values.tests_zero(array) else 1
+    if places and not least:
+        return {}
+    return {"kind": "uniform", "lo": least, "hi": f"max(1, {places} - 1)" if places else known.last}
 
 
 def bits_of(dtype: str) -> int:
@@ -70,11 +75,8 @@ def _of_whole(known: Known, one: Parameter, dtype: str) -> Flow:
         return {"kind": "offsets", "end": end}
     if below := known.text.values_below(one.name):
         places = {"kind": "index-uniform", "below": below}
-        left = [number for number in known.numbers if _means(known, number, one.name)]
-        if not left:
-            return places
-        other = _constant(value_of(known, left[0]).value)
-        return {"kind": "mix", "parts": [_part(places, 0.8), _part(other, 0.2)]}
+        other = _no_place(known, one, dtype)
+        return places if other is None else _beside(places, other)
     if is_packed(known, one.name):
         top = 1 << (bits_of(dtype) - (not dtype.startswith("u")))
         least = 0 if dtype.startswith("u") else -top
@@ -86,52 +88,45 @@ def _of_whole(known: Known, one: Parameter, dtype: str) -> Flow:
 
 def _behind_last(known: Known, array: str) -> str:
     """The size that stands in for the offset behind the last: `i + 1 < n ? at[i + 1] : total`."""
-    sizes = "|".join(re.escape(one.name) for one in known.sizes) or "(?!)"
-    told = re.search(rf"\?\s*{array}\s*\[[^\]]*\+\s*1\s*\]\s*:\s*({sizes})\b", known.text.body)
-    return told[1] if told else ""
+    said = known.paths_said
+    told = (in_sizes(one, said) for one in known.values.behind_last(known.path(array)))
+    return next(filter(None, told), "")
 
 
 def is_packed(known: Known, array: str) -> bool:
     """Whether parts of an element's bits are taken apart, so that it is several small numbers."""
-    body = known.text.body
-    held = re.findall(rf"\b(\w+)\s*=(?!=)\s*(?:__ldg\s*\(\s*&\s*)?{array}\s*\[", body)
-    words = "|".join([rf"{array}\s*\[[^\[\];]*\]", *(rf"{one}\b" for one in held)])
-    taken = rf"(?<![\w.])(?:{words})\s*\)?\s*(?:>>|&\s*(?:0x[0-9a-fA-F]+|\d+))"
-    return bool(re.search(taken, body))
+    return known.values.is_packed(known.path(array))
 
 
-def _means(known: Known, number: Parameter, array: str) -> bool:
-    """Whether a value of the array that equals the number means something else than a place."""
-    compared = rf"(\w+)\s*[!=]=\s*{number.name}\b|\b{number.name}\s*[!=]=\s*(\w+)"
-    found = (one or other for one, other in re.findall(compared, known.text.body))
-    return number.integer and any(
-        re.search(rf"\b{name}\s*=\s*{array}\s*\[", known.text.body) for name in found
-    )
+def _no_place(known: Known, one: Parameter, dtype: str) -> float | str | None:
+    """A value of indices that the kernel tells from places: an argument's, or -1; None for none."""
+    array = known.path(one.name)
+    compared = known.values.compared_with(array)
+    for number in known.numbers:
+        if number.integer and known.path(number.name) in compared:
+            return value_of(known, number).value
+    signed = not dtype.startswith("u")
+    return -1 if signed and known.values.tests_below_zero(array) else None
 
 
 def _of_floats(known: Known, one: Parameter) -> Flow:
     """Draw of floats that are not below 0, or are factors of bytes; empty for others."""
-    whole = rf"\(\s*(?:unsigned\s+)?int\s*\)\s*\(?[^;]*(?<![\w.]){one.name}\s*\["  # an index
+    array = known.path(one.name)
     bytes_ = any(set(other.dtypes) & {*_BYTES} for other in known.parameters if other.pointers)
     if bytes_ and re.search("scale|inv|dequant", one.name, re.I):
         return {"kind": "uniform", "lo": 0.001, "hi": 0.02}
     squares = one.name == "v" and "m" in known.roles
-    rooted = known.roles.get(one.name) == "inout" and _is_rooted(known.text.body, one.name)
-    named = _NOT_BELOW_0.search(one.name) or re.search(whole, known.plain)
+    rooted = known.roles.get(one.name) == "inout" and known.numerics.takes_root(array)
+    is_place = known.values.indexes(array)
+    if is_place and (below := known.text.values_below(one.name)):
+        return {"kind": "uniform", "lo": 0, "hi": f"{below} - 0.5"}
+    named = is_place or _NOT_BELOW_0.search(one.name)
     return _POSITIVE if squares or rooted or named else {}
 
 
-def _is_rooted(body: str, array: str) -> bool:
-    """Whether a root is taken of what becomes of an array in place, as of second moments."""
-    ends = ((one.end(), closing(body, one.end())) for one in _ROOT.finditer(body))
-    texts = [body[begin:end] for begin, end in ends if end > begin]
-    for _ in range(_MADE):
-        names = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*[\[(])", " ".join(texts)))
-        texts += [
-            told for name in names
-            for told in re.findall(rf"(?<![\w.]){name}\s*=(?!=)([^;]*);", body) if told not in texts
-        ]  # fmt: skip
-    return any(re.search(rf"(?<![\w.]){array}\s*\[", one) for one in texts)
+def _beside(draw: Flow, value: float | str) -> Flow:
+    """A draw with one value at some places."""
+    return {"kind": "mix", "parts": [_part(draw, 0.8), _part(_constant(value), 0.2)]}
 
 
 def _constant(value: Flow) -> Flow:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 from tokitai_cli.core import expressions
 from tokitai_cli.cpp.indices.indexing import Indexing
 from tokitai_cli.cpp.indices.kernel_text import CAST
-from tokitai_cli.cpp.indices.value_constraints import Values
 from tokitai_cli.cpp.source.launches import HostLaunch
 from tokitai_cli.cpp.source.macros import closing
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
@@ -93,10 +92,11 @@ class Known:
     """Arguments, sizes and roles of a draft, and the readers of the kernel's text.
 
     parameters: arrays and numbers, those of structs too, without null pointers. sizes: whole numbers
-    that say extents. passed: those that the host makes of others. text, values: readers of indices and
-    of comparisons. plain: the kernel's text by the names of the spec. padded: outputs that keep what
-    lies behind their rows, by how numpy says that. sizes_of_host: variables of the host's that are
-    sizes here. host_values: numbers that these are there, by the sizes.
+    that say extents. passed: those that the host makes of others. text: the reader of indices. plain:
+    the kernel's text by the names of the spec. values, numerics: what the body asks of values in
+    arrays, and computes of them. padded: outputs that keep what lies behind their rows, by how numpy
+    says that. sizes_of_host: variables of the host's that are sizes here. host_values: numbers that
+    these are there, by the sizes.
     """
 
     def __init__(self, subject: DraftSubject) -> None:
@@ -109,13 +109,18 @@ class Known:
         self.nulls = self._nulls()
         self.parameters = [one for one in self.leaves.found if one.name not in self.nulls]
         self.plain = self.leaves.plain(self.kernel.body)
+        own = {one.name for one in self.parameters}
+        self.values = subject.reading.values(
+            {name: told for name, told in self.constants.items() if name not in own}
+        )
         self.sizes = [one for one in self.parameters if one.integer and self._may_be_size(one)]
         self.passed = {} if self.origin.room else self._passed()
         self.sizes = [one for one in self.sizes if one.name not in self.passed]
         self.text = self._indexing()
-        own = {one.name for one in self.parameters}
-        named = {name: told for name, told in self.constants.items() if name not in own}
-        self.values = Values(self.text.body, self.reached, named)
+        floats = [
+            one.name for one in self.parameters if any("float" in kind for kind in one.dtypes)
+        ]
+        self.numerics = subject.reading.numerics(floats)
         self.roles = self._roles()
         self.padded: dict[str, str] = {}
         self.limits: Mapping[str, int] = {}
@@ -153,7 +158,7 @@ class Known:
         found: dict[str, list[float]] = {}
         for one in self.numbers if not self.origin.room and self.subject.own_shapes else ():
             if "bool" not in one.dtypes and self.subject.host.get(one.name) is None:
-                told = self._compared(one.name)
+                told = self.values.branches(self.path(one.name))
                 found |= {one.name: told} if told else {}
         return found
 
@@ -163,14 +168,10 @@ class Known:
         less = round(-parts * min([0, *self.tested[parameter.name]]))
         return Varied(f"{parameter.name}_{'tenths' if parts > 1 else 'value'}", parts, less)
 
-    def _compared(self, name: str) -> list[float]:
-        side = rf"(?<![\w.]){name}\s*[!=]=\s*(-\s*1|0)(?:\.0*)?[fF]?(?![\w.])"
-        return [*dict.fromkeys(float(n.replace(" ", "")) for n in re.findall(side, self.plain))]
-
     def _may_be_size(self, one: Parameter) -> bool:
         """Whether a whole number may say an extent: -1, which it is compared with, says none."""
-        product = rf"\*\s*{one.name}\b|\b{one.name}\s*\*"
-        sentinel = -1.0 in self._compared(one.name) and not re.search(product, self.plain)
+        name = self.path(one.name)
+        sentinel = -1 in self.values.branches(name) and not self.values.multiplies(name)
         own = not self.origin.room and self.subject.own_shapes
         return "bool" not in one.dtypes and not (_NO_SIZE.search(one.name) or (own and sentinel))
 
@@ -236,13 +237,22 @@ class Known:
         sizes = [one.name for one in self.sizes]
         text = Indexing(self.plain, arrays, sizes, self.constants, self.passed)
         text.by_tree = {one: self.shape_in(one) for one in arrays}
-        text.divided_by_tree = self.subject.reading.divided(self._said)
+        text.divided_by_tree = self.subject.reading.divided(self.said)
         text.said = {one.array: one.sizes for one in self.leaves.accessors}
         text.axes |= blocks_of(self.leaves.accessors, self.kernel.body)
         return text
 
+    def path(self, name: str) -> str:
+        """How the kernel's body calls an array or a number."""
+        return self.subject.reading.path(name)
+
     @property
-    def _said(self) -> dict[str, str]:
+    def paths_said(self) -> dict[str, str]:
+        """How the spec says the kernel's whole numbers, by how its body calls them."""
+        return {self.path(name): told for name, told in self.said.items()}
+
+    @property
+    def said(self) -> dict[str, str]:
         """How the spec says the kernel's whole numbers."""
         said = {one.name: one.name for one in self.sizes}
         return said | {name: f"({told})" for name, told in self.passed.items()}
@@ -253,7 +263,7 @@ class Known:
             f"gridDim.{axis}": f"({one})" if " " in one else one
             for axis, one in zip("xyz", grid, strict=False)
         }
-        found = self.subject.reading.shape(array, self._said | blocks)
+        found = self.subject.reading.shape(array, self.said | blocks)
         return [_outer(one) for one in found]
 
     def _roles(self) -> dict[str, str]:

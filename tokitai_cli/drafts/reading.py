@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 import msgspec
 
 from tokitai_cli.cpp.body.reader import roles
 from tokitai_cli.cpp.body.symbolic_values import Facts
 from tokitai_cli.cpp.body.walk import row_of
+from tokitai_cli.cpp.float_arithmetic import Numerics
+from tokitai_cli.cpp.recurrences import divisors, looped, recurrences
 from tokitai_cli.cpp.shapes import shape_of
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.variables import Variable
 from tokitai_cli.cpp.tiles import Tiles, divided, in_sizes, tiles_of
+from tokitai_cli.cpp.value_constraints import Values
 
 _ROLES = {
     "none": "inputs",
@@ -95,6 +98,32 @@ class Reading:
         return divided(
             self._facts, {self._paths.get(one, one): said for one, said in sizes.items()}
         )
+
+    def path(self, name: str) -> str:
+        """How the kernel's body calls an array or a number of the spec."""
+        return self._paths.get(name, name).partition("[")[0]
+
+    def values(self, constants: Mapping[str, str]) -> Values:
+        """What the body asks of whole numbers in arrays. constants: what names stand for."""
+        return Values(self._facts, constants)
+
+    def numerics(self, floats: Iterable[str]) -> Numerics:
+        """What the body computes of arrays of floats."""
+        return Numerics(self._facts, {self.path(one) for one in floats})
+
+    def looped(self, names: Mapping[str, str]) -> set[str]:
+        """Sizes that loops go up to. names: as in `tiles`."""
+        return looped(self._facts, {self._paths.get(one, one): said for one, said in names.items()})
+
+    def divisors(self, names: Mapping[str, str]) -> set[str]:
+        """What the body divides by, where sizes say it. names: as in `tiles`."""
+        told = {self._paths.get(one, one): said for one, said in names.items()}
+        return divisors(self._facts, told)
+
+    def recurrences(self, names: Mapping[str, str], written: Iterable[str]) -> set[str]:
+        """Sizes that loops go over with a state that each step changes. names: as in `tiles`."""
+        told = {self._paths.get(one, one): said for one, said in names.items()}
+        return recurrences(self._facts, told, {self.path(one) for one in written})
 
     def tiles(self, names: Mapping[str, str]) -> list[Tiles]:
         """Loops over tiles. names: how the spec says sizes and extents of the launch."""

@@ -7,7 +7,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from tokitai_cli.core import expressions
-from tokitai_cli.cpp.indices.kernel_text import statement_end
 from tokitai_cli.drafts.array_draws import draw_of
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import Launching
@@ -29,10 +28,7 @@ _FEW = re.compile(
     re.I,
 )
 _PADDED, _TAPS = re.compile(r"pad|dilat", re.I), re.compile(r"(?:^|_)(?:r|s|f[hw]?)$", re.I)
-_CENTRED = re.compile(r"\b(?:mean|mu|avg|average)\b|/\s*sum\b", re.I)
 _STEPS = (1, 37, 64, 67)  # of a recurrence
-# A value that is made of itself by a factor, or within a function, and how it is indexed.
-_CARRIED = re.compile(r"\b(\w+(\[\w+\])?)\s*=(?!=)[^;]*[*(]\s*\1\s*[-+*;,)]")
 _PADS = (0, 7, 8, 5)  # of what a row lies behind the one before, beside its own length
 
 
@@ -114,34 +110,30 @@ def _ordered(known: Known, launching: Launching, names: Collection[str]) -> list
 
 def _steps(known: Known) -> list[str]:
     """Sizes that a loop goes over with a state that each step changes, as an oracle has to, too."""
-    found, body = [], known.text.body
-    for loop in re.finditer(r"\bfor\s*\([^;]*;\s*([\w.]+)\s*<\s*(\w+)\s*;", body):
-        size = next((one.name for one in known.sizes if one.name == loop[2]), "")
-        inside = body[loop.start() : statement_end(body, loop.start())]
-        begun = inside.partition(";")[0]
-        carried = [
-            one
-            for one in _CARRIED.findall(inside)
-            if not re.search(rf"Idx|\b{loop[1]}\b", f"{one[1]} {begun.partition('=')[2]}")
-        ]
-        written = any(
-            re.search(rf"\b{name}\s*\[[^\]]*\b{loop[1]}\b[^\]]*\]\s*=(?!=)", inside)
-            for name, role in known.roles.items() if role != "inputs"
-        )  # fmt: skip
-        found += [size] if size and carried and written else []
-    return found
+    written = [name for name, role in known.roles.items() if role != "inputs"]
+    found = known.subject.reading.recurrences(_names(known), written)
+    return [one.name for one in known.sizes if one.name in found]
+
+
+def _names(known: Known) -> dict[str, str]:
+    return {one.name: one.name for one in known.sizes}
 
 
 def _at_least_two(known: Known) -> list[str]:
-    """Sizes at which 1 would make an output constant: classes of a loss, columns of a mean."""
+    """Sizes at which 1 makes outputs constant, or a divisor 0: classes of a loss, columns of a mean."""
     kinds = {name for name, _ in telling(known)}
-    names, body = [one.name for one in known.sizes], known.text.body
-    found = {str(draw_of(known, one).get("below")) for one in known.read}  # all 0 at 1
-    if kinds & {"large", "ties"} or _CENTRED.search(body):
-        looped = {*re.findall(r"\bfor\s*\([^;]*;\s*[\w.]+\s*<\s*(\w+)\s*;", body)}
+    names = [one.name for one in known.sizes]
+    draws = [draw_of(known, one) for one in known.read]
+    draws += [part["draw"] for one in draws for part in one.get("parts", ())]
+    found = {str(one.get("below")) for one in draws}  # all 0 at 1
+    if kinds & {"large", "ties"} or known.numerics.normalises:
+        looped = known.subject.reading.looped(_names(known))
         found |= looped if looped & {*names} else {*names}
     if _spreads(known):
         found = {*names}
+    ones = dict.fromkeys(names, 1)
+    for divisor in known.subject.reading.divisors(_names(known)):  # `count - 1`
+        found |= {*expressions.names_in(divisor)[-1:]} if count(divisor, ones) == 0 else set()
     return [one for one in names if one in found]
 
 

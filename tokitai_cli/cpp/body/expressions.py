@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.initialisers import initial
-from tokitai_cli.cpp.body.operators import cast, combined, either, indicator
+from tokitai_cli.cpp.body.operators import as_condition, cast, combined, either, indicator
 from tokitai_cli.cpp.body.outer import outer_place, outer_value
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.body.symbolic_values import (
@@ -73,7 +73,8 @@ def _name(walk: Walk, node: Node) -> Value:
 
 def _qualified(walk: Walk, node: Node) -> Value:
     name = name_of(node)
-    if name.arguments is not None:
+    kinds = {one.kind for one in walk.program.by_name.get(name.last, ())}
+    if name.arguments is not None and "variable" not in kinds:
         return Function(name.last, name.arguments)
     place = outer_place(walk, name.last)
     if place is not None:
@@ -81,7 +82,7 @@ def _qualified(walk: Walk, node: Node) -> Value:
     whole = text_of(node)
     if whole in walk.constants:
         return walk.constants[whole]
-    known = name.last in walk.program.by_name or name.last in walk.constants
+    known = bool(kinds) or name.last in walk.constants
     return outer_value(walk, name.last) if known else _itself(walk, node)
 
 
@@ -121,6 +122,8 @@ def _pointer(walk: Walk, node: Node) -> Value:
 
 def _unary(walk: Walk, node: Node) -> Value:
     value, sign = walk.evaluate(child(node, "argument")), text_of(child(node, "operator"))
+    if sign == "!" and isinstance(value, Polynomial) and value.number is None:
+        value = as_condition(walk, value)
     if sign == "!" and isinstance(value, Condition):
         return Condition(value.fails, value.holds, f"!({value.text})")
     if sign == "!" and isinstance(value, Pointer):
@@ -185,6 +188,8 @@ def _conditional(walk: Walk, node: Node) -> Value:
         step = (yes - no).number
         if step is not None:
             return walk.number(no + told * constant(step))
+    if isinstance(test, Polynomial):
+        test = as_condition(walk, test)
     return either(walk, yes, no, test if isinstance(test, Condition) else None)
 
 
@@ -220,12 +225,12 @@ def _assignment(walk: Walk, node: Node) -> Value:
         # The grammar takes `a < b && c >= d` for an assignment to a template's instance.
         return walk.fresh("?") if left is not None and left.type == "binary_expression" else value
     if sign != "=":
-        old = None if isinstance(place, Pointer) else walk.load(place, left)
+        old = walk.element(place) if isinstance(place, Pointer) else walk.load(place, left)
         value = combined(walk, sign[:-1], old, value)
     elif isinstance(place, Pointer):
         walk.escape(value, "is stored in an array")
     walk.save(place, value, "write" if sign == "=" else "update", left)
-    return place if isinstance(place, Pointer) else value
+    return value
 
 
 def _step(walk: Walk, node: Node) -> Value:

@@ -62,6 +62,8 @@ def call(walk: Walk, node: Node, operator: str = "") -> Returned:
         return told or _unknown(walk, text_of(function)[:40], given, child(function, "argument"))
     own = name_of(function) if function.type in _NAMED else name_of(None)
     last = own.last or text_of(function)
+    if last in {"max", "lowest", "min"} and any("numeric_limits" in one for one in own.scopes):
+        return Returned(variable(f"numeric_limits::{last}"))
     if last in _CASTS and own.arguments and len(given) == 1:
         return _cast(walk, given[0], walk.types.get(own.arguments[0], own.arguments[0]))
     if function.type == "primitive_type" or _is_number(walk, text_of(function)):

@@ -6,7 +6,15 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient
-from tokitai_cli.cpp.body.symbolic_values import SINGLE, Applied, Record, Returned, Value, lanes
+from tokitai_cli.cpp.body.symbolic_values import (
+    SINGLE,
+    Applied,
+    Condition,
+    Record,
+    Returned,
+    Value,
+    lanes,
+)
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.elements import is_vector
 from tokitai_cli.cpp.structs import size_of
@@ -38,6 +46,11 @@ _BY_VALUE = frozenset(
     """.split()  # noqa: SIM905 - as a list it is three pages
 )
 _FORWARDS = frozenset({"forward", "move", "as_const"})
+_QUOTIENTS = frozenset(
+    """fdividef __fdividef __fdiv_rn __fdiv_rz __ddiv_rn __hdiv h2div fmod fmodf remainder
+    remainderf""".split()  # noqa: SIM905 - as a list it is a page
+)
+_RECIPROCALS = frozenset({"__frcp_rn", "__drcp_rn", "hrcp", "h2rcp", "rcbrt", "rcbrtf"})
 
 
 def by_value(name: str) -> bool:
@@ -76,6 +89,7 @@ def _by_value(walk: Walk, name: str, last: str, given: list[Node]) -> Returned:
         return Returned(combined(walk, "*", *values))
     for value in values:
         walk.escape(value, f"is handed to {name}")
+    _note_call(walk, last, values)
     if last in {"min", "max"} and len(values) == 2:
         pair = tuple(sorted(map(walk.number, values), key=str))
         numbers = [one.number for one in pair if one.number is not None]
@@ -84,6 +98,16 @@ def _by_value(walk: Walk, name: str, last: str, given: list[Node]) -> Returned:
         told = ", ".join(map(str, pair))
         return Returned(walk.named(f"{last}({told})", last, Applied(last, pair)))
     return Returned(result_of(walk, name, values))
+
+
+def _note_call(walk: Walk, last: str, values: list[Value]) -> None:
+    """Note functions that stand for operators, and what is sworn to."""
+    if last == "assert" and values and isinstance(values[0], Condition):
+        walk.note_guards(values[0].holds, "assert")
+    elif last in _QUOTIENTS and len(values) > 1:
+        walk.note("/", values[0], values[1])
+    elif last in _RECIPROCALS and values:
+        walk.note("/", constant(1), values[0])
 
 
 def result_of(walk: Walk, name: str, values: list[Value]) -> Value:
@@ -111,12 +135,31 @@ def _touch(
 
 def _element(walk: Walk, name: str, given: list[Node], node: Node) -> Value:
     """Atomics, and loads and stores by cache."""
-    for one in given[1:]:
-        walk.escape(walk.evaluate(one), f"is handed to {name}")
+    values = [walk.evaluate(one) for one in given[1:]]
+    for one in values:
+        walk.escape(one, f"is handed to {name}")
     loads = name in _READS or "load" in name.lower()
     stores = name in _WRITES or "store" in name.lower()
     kind = "read" if loads else "write" if stores else "update"
-    return _touch(walk, given[0], kind, node) if given else walk.fresh(name)
+    pointer = walk.moved(walk.evaluate(given[0]), constant(0)) if given else None
+    if pointer is None:
+        return walk.fresh("?")
+    held = walk.element(pointer)
+    new = _put(walk, name, held, values) if values and not loads else None
+    return walk.touch(pointer, kind, node, new)
+
+
+def _put(walk: Walk, name: str, held: Value, values: list[Value]) -> Value:
+    """What an element holds behind an atomic or a store."""
+    kind = name.lower().removeprefix("__hip_").removeprefix("atomic")
+    if "cas" in kind and len(values) > 1:
+        walk.note("swap", walk.number(held), values[0])
+        return values[1]
+    if "add" in kind:
+        return combined(walk, "+", held, values[0])
+    if "max" in kind or "min" in kind:
+        return result_of(walk, "max" if "max" in kind else "min", [held, values[0]])
+    return values[0]
 
 
 def _swap(walk: Walk, given: list[Node], node: Node) -> Value:

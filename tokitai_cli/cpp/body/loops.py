@@ -6,9 +6,13 @@ of its own, and the others are counted by it. Guards do the bounding.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.operators import join
+from tokitai_cli.cpp.body.operators import as_condition, join
+from tokitai_cli.cpp.body.origins import Origins
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient
 from tokitai_cli.cpp.body.symbolic_values import (
     Cell,
@@ -16,6 +20,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Condition,
     Evolving,
     Guard,
+    Loop,
     Pointer,
     Record,
     Stepped,
@@ -53,7 +58,8 @@ def loop(walk: Walk, node: Node) -> None:
     backwards = counter is not None and (counter.step.number or 0) < 0
     if counter is not None and backwards:
         walk.guards.append(Guard(counter.counter, "<=", counter.start))
-    _once(walk, node, counter)
+    with _within(walk, node, marks, counter):
+        _once(walk, node, counter)
     del walk.guards[mark:]
     breaks, walk.breaks = walk.breaks, outer
     for key, value in entry.items():
@@ -66,6 +72,24 @@ def loop(walk: Walk, node: Node) -> None:
     for end in breaks:
         join(walk, walk.store, end)
     walk.scopes.pop()
+
+
+@contextlib.contextmanager
+def _within(
+    walk: Walk, node: Node, marks: dict[int, Value], counter: Stepped | None
+) -> Iterator[None]:
+    """Note that the walk is in the loop."""
+    if walk.dry:
+        yield
+        return
+    condition = child(node, "condition")
+    told = text_of(child(condition, "value") or condition).strip("() ")
+    changes = frozenset(name for value in marks.values() for name in _names(value))
+    endless = told in {"", "true", "1"} and node.type != "for_range_loop"
+    walk.inside.append(len(walk.facts.every_loop))
+    walk.facts.every_loop.append(Loop(counter, changes, endless))
+    yield
+    walk.inside.pop()
 
 
 def _range(walk: Walk, node: Node) -> None:
@@ -170,6 +194,7 @@ def _entry(
     )
     entry: dict[int, Value] = {}
     counter: Stepped | None = None
+    origins = Origins(walk.facts)
     for key in sorted(marks, key=lambda key: (names.get(key) not in asked, key)):
         mark, end, start = marks[key], after.get(key), before.get(key)
         if isinstance(mark, Pointer) and (not isinstance(end, Pointer) or end.array != mark.array):
@@ -177,7 +202,7 @@ def _entry(
                 walk.escape(value, "changes its array in a loop")
             entry[key] = None
             continue
-        step = _step(mark, end, varying)
+        step = _step(origins, mark, end, varying)
         if step is None:
             entry[key] = mark
         elif counter is None and isinstance(start, Polynomial) and isinstance(mark, Polynomial):
@@ -194,14 +219,14 @@ def _names(value: Value) -> set[str]:
     return value.names() if isinstance(value, Polynomial) else set()
 
 
-def _step(mark: Value, end: Value, varying: set[str]) -> Polynomial | None:
+def _step(origins: Origins, mark: Value, end: Value, varying: set[str]) -> Polynomial | None:
     """What one pass adds, where that is the same in each."""
     if isinstance(mark, Pointer) and isinstance(end, Pointer):
         mark, end = mark.offset, end.offset
     if not isinstance(mark, Polynomial) or not isinstance(end, Polynomial):
         return None
     step = end - mark
-    return step if step and not step.names() & varying else None
+    return step if step and not varying & {*origins.behind(step, places=True)} else None
 
 
 def _counted(
@@ -241,9 +266,12 @@ def _tested(walk: Walk, condition: Node | None, counter: Stepped | None) -> tupl
     """What holds where a loop's condition does; `i != n` of a counter that goes up is `i < n`."""
     inner = child(condition, "value") or condition
     test = walk.evaluate(inner) if inner is not None and inner.type != "declaration" else None
-    if isinstance(test, Polynomial):
+    if isinstance(test, Polynomial) and test.number is None:
+        test = as_condition(walk, test)
+    elif isinstance(test, Polynomial):
         return (Guard(test, "!=", constant(0)),)
     found = test.holds if isinstance(test, Condition) else ()
+    walk.note_guards(found, "loop")
     if counter is None or counter.step.number != 1:
         return found
     return tuple(

@@ -28,6 +28,7 @@ _BITS: Mapping[str, Callable[[int, int], int]] = {
 _MOST_PRODUCTS = 256  # of the terms of two factors
 _MOST_FACTORS, _MOST_BITS = 32, 128  # of a term, of its number
 _LARGEST_SHIFT = 63
+_NOTED = {*_OPPOSITE, "/", "%", "<<", ">>", "&", "|", "^"}
 
 
 def cast(walk: Walk, value: Value, type_text: str) -> Value:
@@ -98,13 +99,24 @@ def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Valu
 def _condition(walk: Walk, value: Value) -> Condition:
     if isinstance(value, Condition):
         return value
-    number = walk.number(value)
-    return Condition(
-        (Guard(number, "!=", constant(0)),), (Guard(number, "==", constant(0)),), str(number)
-    )
+    return as_condition(walk, walk.number(value))
+
+
+def as_condition(walk: Walk, number: Polynomial) -> Condition:
+    """A number as a condition."""
+    zero = constant(0)
+    walk.note("!=", number, zero)
+    return Condition((Guard(number, "!=", zero),), (Guard(number, "==", zero),), str(number))
+
+
+def opposite(guard: Guard) -> Guard:
+    """What holds where a comparison does not."""
+    return Guard(guard.left, _OPPOSITE[guard.sign], guard.right)
 
 
 def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> Value:
+    if sign in _NOTED:
+        walk.note(sign, left, right)
     if sign in _OPPOSITE:
         text = f"{left} {sign} {right}"
         walk.facts.compared.append(Guard(left, sign, right))

@@ -9,12 +9,11 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.initialisers import initial, made
 from tokitai_cli.cpp.body.local_arrays import declare_array
 from tokitai_cli.cpp.body.loops import loop
-from tokitai_cli.cpp.body.operators import cast, join
+from tokitai_cli.cpp.body.operators import as_condition, cast, join, opposite
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.symbolic_values import (
     Cell,
     Condition,
-    Guard,
     Pointer,
     Record,
     Returned,
@@ -250,10 +249,7 @@ def _condition(walk: Walk, node: Node | None) -> Condition:
     test = walk.evaluate(inner)
     if isinstance(test, Condition):
         return test
-    if isinstance(test, Polynomial):
-        zero = constant(0)
-        return Condition((Guard(test, "!=", zero),), (Guard(test, "==", zero),), str(test))
-    return Condition((), (), "?")
+    return as_condition(walk, test) if isinstance(test, Polynomial) else Condition((), (), "?")
 
 
 def _if(walk: Walk, node: Node) -> bool:
@@ -266,8 +262,10 @@ def _if(walk: Walk, node: Node) -> bool:
         return goes_on
     mark, before = len(walk.guards), dict(walk.store)
     walk.guards += holds
-    yes = child(node, "consequence")
+    yes, begun = child(node, "consequence"), len(walk.continues)
     on_yes = walk.execute(yes) if yes is not None else True
+    if not on_yes and len(walk.continues) == begun:  # one of several comparisons is enough
+        walk.note_guards(holds or [*map(opposite, fails)], "leave")
     after_yes = walk.store
     del walk.guards[mark:]
     walk.store = dict(before)

@@ -146,6 +146,30 @@ class Access(NamedTuple):
     units: Polynomial | None = SINGLE
 
 
+class Operation(NamedTuple):
+    """An operator between two values, where the text has it."""
+
+    #: As in C++; `swap` where an element that holds `right` is exchanged.
+    sign: str
+    left: Value
+    right: Value
+    #: Loops that it stands in, the outermost first.
+    loops: tuple[int, ...]
+    #: Of a comparison: `loop` where a loop goes on while it holds, `leave` where a loop or function is
+    #: left if it holds, `assert` where it is sworn to.
+    role: str = ""
+
+
+class Loop(msgspec.Struct, frozen=True):
+    """A loop of any kind."""
+
+    counter: Stepped | None
+    #: Names of what its variables hold where a pass begins.
+    changes: frozenset[str]
+    #: Whether no condition ends it.
+    endless: bool
+
+
 class LocalArray(NamedTuple):
     """An array that the function declares, in shared memory or a thread's own."""
 
@@ -178,7 +202,10 @@ class Facts(msgspec.Struct):
     meanings: dict[str, Meaning] = {}
     #: All comparisons of numbers.
     compared: list[Guard] = []
-    #: Arrays of its own, their accesses, and the numbers that were put into them.
+    #: Loops of any kind, and operators in the order of the text.
+    every_loop: list[Loop] = []
+    operations: list[Operation] = []
+    #: Arrays of its own, their accesses, and the numbers that were put into arrays.
     local: dict[str, LocalArray] = {}
     local_accesses: list[Access] = []
     stored: dict[str, list[tuple[Polynomial, tuple[Guard, ...]]]] = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tree_sitter import Node
@@ -11,6 +11,7 @@ from tokitai_cli.cpp.body.polynomial import MOST_TERMS, Polynomial, constant, va
 from tokitai_cli.cpp.body.symbolic_values import (
     SINGLE,
     Access,
+    Applied,
     Cell,
     Choice,
     Condition,
@@ -18,6 +19,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Guard,
     Loaded,
     Meaning,
+    Operation,
     Place,
     Pointer,
     Record,
@@ -59,11 +61,13 @@ class Walk:
     the function that the walk is of. budget_left: nodes that may still be evaluated. by_reference:
     whether it returns a reference. breaks, continues: what variables hold where the loop in hand is
     left, and where its next pass begins. types: what names of templates' parameters stand for.
+    inside: loops that the walk is in, by their place among the facts'.
     """
 
     def __init__(self, program: Program, readers: Readers, budget: int = BUDGET) -> None:
         self.program, self._readers = program, readers
         self.facts = Facts([], {}, [], {})
+        self.inside: list[int] = []
         self.scopes: list[dict[str, Place]] = [{}]
         self.store: dict[int, Value] = {}
         self.guards: list[Guard] = []
@@ -126,6 +130,8 @@ class Walk:
         if isinstance(value, Polynomial):
             whole = len(value.terms) <= MOST_TERMS
             return value if whole else self.fresh("sum", Choice(((value, ()),)))
+        if isinstance(value, Record | Pointer):
+            return self.fresh("?", self._meaning(value))
         if not isinstance(value, Condition):
             return self.fresh("?")
         known = truth(value)
@@ -133,6 +139,23 @@ class Walk:
             return constant(int(known))
         ways = ((SINGLE, value.holds), (constant(0), value.fails))
         return self.named(value.text, "?", Choice(ways))
+
+    def _meaning(self, value: Record | Pointer) -> Meaning | None:
+        """What a struct or an address is made of, as a number."""
+        if isinstance(value, Pointer):
+            return Applied("&", (self.number(self.element(value)),))
+        fields = (self.number(one) for _, one in value.fields if isinstance(one, Polynomial))
+        return self._elements.get(value.path) or Applied("{}", tuple(fields))
+
+    def note(self, sign: str, left: Value, right: Value, role: str = "") -> None:
+        """Note an operator."""
+        if not self.dry:
+            self.facts.operations.append(Operation(sign, left, right, tuple(self.inside), role))
+
+    def note_guards(self, guards: Sequence[Guard], role: str) -> None:
+        """Note what comparisons decide."""
+        for left, sign, right in guards:
+            self.note(sign, left, right, role)
 
     def new_cell(self, value: Value) -> Cell:
         """A variable without a name."""
@@ -288,10 +311,14 @@ class Walk:
             where.append(
                 Access(place.array, place.offset, kind, guards, file, line, place.unit, units)
             )
-            if kind != "read" and own is not None:
-                known = kind == "write" and isinstance(value, Polynomial)
-                put = self.number(value) if known else self.fresh("?")
+            if kind != "read":
+                put = self.number(value) if value is not None else self.fresh("?")
                 facts.stored.setdefault(place.array, []).append((put, guards))
+        return self.element(place)
+
+    def element(self, place: Pointer) -> Value:
+        """A name for what an element holds, which is no access."""
+        facts = self.facts
         kind_of = facts.type_of(place.array)
         element = Loaded(place.array, place.offset)
         if is_vector(kind_of) or kind_of in self.program.structs:
