@@ -55,7 +55,7 @@ def bits(parts: ArrayParts) -> dict[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "_PART", 1 << 13)
+    monkeypatch.setattr(rows_module, "PART", 1 << 13)
     monkeypatch.setattr(rows_module, "_BLOCK", 1 << 9)
     monkeypatch.setattr(rows_module, "BLOCK", 1 << 9)
 

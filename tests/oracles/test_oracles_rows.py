@@ -502,7 +502,7 @@ def test_stored_outputs_of_a_large_case_are_taken_some_rows_at_a_time(
     arrays = arrays_of(case)
     found = []
     for part in (1 << 21, 300):
-        monkeypatch.setattr(by_rows, "_PART", part)
+        monkeypatch.setattr(by_rows, "PART", part)
         monkeypatch.setattr(by_rows, "_BLOCK", part)
         monkeypatch.setattr(by_rows, "BLOCK", min(part, 1 << 9))
         got = references.expect(case, arrays)

@@ -6,7 +6,7 @@ the order of the chunks, so that evidence does not hang on the number of threads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -68,9 +68,14 @@ def walked(
     given: Given,
     targets: tuple[Target, Target | None],
 ) -> tuple[list[Repetition], Gathered]:
-    """The repetitions, and what is gathered, after a walk; both where one fails, by numpy too."""
+    """The repetitions, and what is gathered, after a walk; both where one fails, by numpy too.
+
+    A large case of which a repetition fails is judged again, as a whole: not here.
+    """
     repetitions, gathered = tallies(), gather()
     _walk(repetitions, given, targets, gathered)
+    if targets[0].by_windows is not None:
+        return repetitions, gathered
     if not native_walk.can_measure(targets[0]) or all(one.passed for one in repetitions):
         return repetitions, gathered
     again, anew = tallies(), gather()
@@ -94,17 +99,24 @@ def _walk(
         if target is None:
             continue
         look = _Look(repetitions, given, target, against, gathered)
-        for seen in parallel.in_order(look, target.chunks()):
-            for repetition, part in zip(repetitions, seen.repetitions, strict=True):
-                repetition.add(part, against)
-            if seen.summary is None:
-                continue
-            gathered.summary.add(seen.summary)
-            gathered.finite += seen.finite
-            if gathered.own is not None:
-                gathered.own.add(seen.sizes)
-            if gathered.lean is not None and seen.leans is not None:
-                gathered.lean.add(seen.leans, seen.chunk)
+        for chunks in target.windows():
+            _walk_window(look, chunks)
+
+
+def _walk_window(look: _Look, chunks: Iterable[Chunk]) -> None:
+    """Take in some chunks, which follow those before; none is held when the next window is made."""
+    gathered = look.gathered
+    for seen in parallel.in_order(look, chunks):
+        for repetition, part in zip(look.repetitions, seen.repetitions, strict=True):
+            repetition.add(part, look.against)
+        if seen.summary is None:
+            continue
+        gathered.summary.add(seen.summary)
+        gathered.finite += seen.finite
+        if gathered.own is not None:
+            gathered.own.add(seen.sizes)
+        if gathered.lean is not None and seen.leans is not None:
+            gathered.lean.add(seen.leans, seen.chunk)
 
 
 class _Look:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.deferred import pass_of
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.errors import OracleError
 from tokitai_cli.core.larger_of import larger_of
@@ -27,14 +28,17 @@ def reference_target(
     dtype, carries a negative error, or is not the constant that the spec says.
     """
     form = FORMATS.get(buffer.dtype)
-    reference = np.asarray(expectation.reference)
+    reference, later = expectation.reference, pass_of(expectation.reference) is not None
+    reference = reference if later else np.asarray(reference)
     if reference.shape != buffer.shape:
         raise OracleError(
             f"the reference of {buffer.name} has the shape {list(reference.shape)}, "
             f"the output has {list(buffer.shape)}",
             hint="return one value for each element of the output",
         )
-    if form is not None:
+    if later:
+        pass  # a format that holds infinity, in float64
+    elif form is not None:
         reference = clamped(np.ascontiguousarray(reference, dtype=np.float64), form)
     else:
         reference = _integers(buffer, reference)
@@ -126,6 +130,8 @@ def _sides(
 def _errors(buffer: BufferPlan, error: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
     if error is None:
         return None
+    if pass_of(error) is not None:
+        return error.reshape(-1)  # of the formula's own rules, which give no negative ones
     error = np.asarray(error, dtype=np.float64)
     if error.shape != buffer.shape:
         error = np.broadcast_to(error, buffer.shape)

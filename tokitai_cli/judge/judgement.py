@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.deferred import pass_of
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.fills import fills_of, name_of
 from tokitai_cli.core.model.case import Case, Role, RunResult
@@ -38,7 +39,7 @@ from tokitai_cli.judge.findings import findings_of
 from tokitai_cli.judge.order import FreeOrder, free_orders, in_reference_order
 from tokitai_cli.judge.output import judge_output
 from tokitai_cli.judge.output_values import OutputJudgement
-from tokitai_cli.judge.property_limits import PropertyJudgement, judge_property
+from tokitai_cli.judge.property_limits import PropertyJudgement, PropertyTally, judge_property
 from tokitai_cli.judge.structure import Difference, form_failures
 
 
@@ -61,6 +62,8 @@ class Judgement(msgspec.Struct, frozen=True):
     failures: tuple[Failure, ...] = ()
     #: Of the spec, that all failures hang on.
     guesses: list[GuessRecord] = []
+    #: What another run says of a property, by its name, where that was judged already.
+    beforehand: Mapping[str, PropertyJudgement | None] = {}
 
 
 def judge(
@@ -69,10 +72,14 @@ def judge(
     replays: Mapping[str, Replay],
     result: RunResult,
     properties: Sequence[StatedProperty] = (),
+    others: Mapping[str, RunResult] | None = None,
 ) -> Judgement:
     """Compare every repetition of every output of `case` with what the oracle says.
 
-    Of `properties` those of a single run are judged; `judge_another` is for the others.
+    Of `properties` those of a single run are judged; `judge_another` is for the others. Where an
+    expectation is computed while it is judged, `others` may have their runs, by the property's name:
+    they are looked at on the way, for `judge_another` to tell. Raises NotByRowsError where an
+    expectation cannot be computed so.
 
     Refuted where a step fails: dtype and shape, never-written elements, guards and inputs,
     non-finite structure, numbers, properties, and bits that differ between repetitions of a
@@ -84,6 +91,7 @@ def judge(
     with np.errstate(all="ignore"):
         orders = free_orders(case, expectations)
         ordered, moved = in_reference_order(orders, case, result)
+    tallies = _tallies(expectations, ordered, properties, others or {})
     judged = _outputs(case, expectations, replays, (ordered, result), orders)
     findings = findings_of(case, result)
     failures = [failure for output in judged for failure in output.failures]
@@ -93,7 +101,7 @@ def judge(
         text = f"{change.message}{_causes(result)}; the spec says deterministic"
         failures.append(Failure(STEP_REPEATS, text, "repeats", change.output))
         findings.append(_unstable(case, text))
-    held = _properties(judged, ordered, properties)
+    held = _properties(judged, ordered, properties, tallies)
     failures += [
         Failure(STEP_PROPERTIES, one.failure, array=one.record.output)
         for one in held
@@ -112,7 +120,26 @@ def judge(
         properties=[one.record for one in held],
         changes=[one.changes for one in judged if one.changes is not None],
         failures=tuple(failures),
+        beforehand={name: tallies[name].judgement() for name in others or {} if name in tallies},
     )
+
+
+def _tallies(
+    expectations: Mapping[str, Expectation],
+    result: RunResult,
+    properties: Sequence[StatedProperty],
+    others: Mapping[str, RunResult],
+) -> dict[str, PropertyTally]:
+    """Who judges properties of a large output while it is computed, by the property's name."""
+    found: dict[str, PropertyTally] = {}
+    for stated in properties:
+        windows = pass_of(expectations[stated.output].reference)
+        if windows is None or not stated.step or (stated.changed and stated.name not in others):
+            continue
+        other = others[stated.name].outputs if stated.changed else ()
+        found[stated.name] = PropertyTally(stated, result.outputs, other)
+        windows.show([*found.values()])  # there is one large output
+    return found
 
 
 def judge_right(
@@ -153,18 +180,24 @@ def _outputs(
     orders: Mapping[str, FreeOrder],
 ) -> list[OutputJudgement]:
     """Judge each output, in the reference's order; `results` are those in it and as they came."""
+    buffers = case.buffers_of(Role.OUTPUT, Role.INOUT)
+    found = {}
     # A kernel's NaN and infinities go through every formula here; none of them is our own fault.
     with np.errstate(all="ignore"):
-        return [
-            judge_output(
+        for buffer in sorted(buffers, key=lambda one: not _is_later(expectations.get(one.name))):
+            found[buffer.name] = judge_output(
                 case,
                 buffer,
                 (expectations.get(buffer.name), replays.get(buffer.name)),
                 results,
                 orders.get(buffer.name),
             )
-            for buffer in case.buffers_of(Role.OUTPUT, Role.INOUT)
-        ]
+    return [found[buffer.name] for buffer in buffers]
+
+
+def _is_later(expectation: Expectation | None) -> bool:
+    """Whether it is computed while its output is judged; those of others are there behind it."""
+    return expectation is not None and pass_of(expectation.reference) is not None
 
 
 def judge_another(
@@ -187,7 +220,10 @@ def judge_another(
     failures += [failure_of(finding) for finding in findings if finding.severity == "error"]
     records = so_far.properties
     if not failures:
-        held = judge_property(stated, repetitions, another.outputs)
+        if stated.name in so_far.beforehand:
+            held = so_far.beforehand[stated.name]
+        else:
+            held = judge_property(stated, repetitions, another.outputs)
         if held is not None:
             records = [*records, held.record]
             failed = Failure(STEP_PROPERTIES, held.failure, array=held.record.output)
@@ -266,12 +302,21 @@ def _repeats(
 
 
 def _properties(
-    judged: Sequence[OutputJudgement], result: RunResult, properties: Sequence[StatedProperty]
+    judged: Sequence[OutputJudgement],
+    result: RunResult,
+    properties: Sequence[StatedProperty],
+    tallies: Mapping[str, PropertyTally],
 ) -> list[PropertyJudgement]:
     """Judge those of a single run, where every output could be compared at all."""
     if any(output.record.metrics is None for output in judged):
         return []
-    found = [judge_property(stated, result.outputs) for stated in properties if not stated.changed]
+    found = [
+        tallies[stated.name].judgement()
+        if stated.name in tallies
+        else judge_property(stated, result.outputs)
+        for stated in properties
+        if not stated.changed
+    ]
     return [one for one in found if one is not None]
 
 

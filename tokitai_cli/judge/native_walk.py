@@ -85,8 +85,12 @@ def can_measure(target: Target) -> bool:
         and all(one is None for one in plain)
         and not target.exact
         and not target.flush_to_zero
-        and all(map(native.is_plain, (target.reference, *(target.sides or (target.error,)))))
+        and (target.by_windows is not None or _is_plain(target))
     )
+
+
+def _is_plain(target: Target) -> bool:
+    return all(map(native.is_plain, (target.reference, *(target.sides or (target.error,)))))
 
 
 def measured(

@@ -22,9 +22,10 @@ from tokitai_cli.judge.element_walk import Gathered
 from tokitai_cli.judge.expected import reference_target, refined_error, replay_target
 from tokitai_cli.judge.explanation import explanation
 from tokitai_cli.judge.failures import STEP_FORM, STEP_NUMBERS, Failure
-from tokitai_cli.judge.mutants.formula_changes import try_changes
+from tokitai_cli.judge.mutants.formula_changes import positions_of, try_changes
 from tokitai_cli.judge.mutants.freedom import mutants_of_freedom
 from tokitai_cli.judge.mutants.trial import try_mutants
+from tokitai_cli.judge.mutants.values import roll_positions
 from tokitai_cli.judge.mutants.zeroed_inputs import with_zeroed
 from tokitai_cli.judge.order import FreeOrder, words
 from tokitai_cli.judge.output_values import (
@@ -163,9 +164,21 @@ def _standards(
         arranged = functools.partial(order.arranged, buffer.name)
         reference = msgspec.structs.replace(reference, arranged=arranged)
     replayed = None if replay is None else replay_target(buffer, replay)
-    checks = checks_for(case, buffer.name, reference, replayed)
+    again = functools.partial(checks_for, case, buffer.name, reference, replayed)
+    checks = again()
     refined = [refined_error(buffer, reference, outputs) for outputs in result.outputs]
-    return Standards(reference, replayed, checks, _excused(buffer, expectation), refined)
+    _keep(reference, expectation)
+    return Standards(reference, replayed, checks, _excused(buffer, expectation), refined, again)
+
+
+def _keep(reference: Target, expectation: Expectation) -> None:
+    """Say what of a large reference is read after it was judged."""
+    if reference.by_windows is None:
+        return
+    positions = [roll_positions(reference)]
+    if expectation.rows is not None:
+        positions.append(positions_of(reference, expectation.rows))
+    reference.by_windows.keep(np.unique(np.concatenate(positions)))
 
 
 def _derives(case: Case, expectation: Expectation) -> bool:

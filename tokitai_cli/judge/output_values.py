@@ -58,6 +58,8 @@ class Standards(msgspec.Struct, frozen=True):
     excused: Mask | None
     #: Of each repetition, the error of the reference where a second look made it narrower.
     refined: Sequence[NDArray[np.float64] | None]
+    #: The checks once more, after the walk: of a large reference they tell more then.
+    again: Callable[[], list[ResolvedCheck]]
 
     @property
     def targets(self) -> tuple[Target, Target | None]:
@@ -100,6 +102,11 @@ def judge_values(
 
     given = Given(arrays, unwritten, excused)
     repetitions, gathered = walked(tallies, gather, given, standards.targets)
+    checks = standards.checks
+    if standards.reference.by_windows is not None:
+        checks = standards.again()
+        for one in repetitions:
+            one.told_more(checks)
     changed = difference(buffer, arrays, differing, unwritten)
     chosen = next((one for one in repetitions if not one.passed), repetitions[0])
 
@@ -115,7 +122,7 @@ def judge_values(
         elements=buffer.elements,
         passed=not failures,
         structure=structure,
-        checks=_check_records(chosen, standards.checks, can_tell_unwritten(buffer, result.fills)),
+        checks=_check_records(chosen, checks, can_tell_unwritten(buffer, result.fills)),
         metrics=chosen.metrics.record(),
         pattern=pattern,
         unwritten=left,

@@ -45,35 +45,67 @@ def judge_property(
 
     `others` are the outputs of the run on changed inputs, repetition by repetition.
     """
-    found = []
-    with np.errstate(all="ignore"):
-        for at, outputs in enumerate(repetitions):
-            if at and all(
-                _same(runs[at][stated.output], runs[0][stated.output])
-                for runs in (repetitions, others)
-                if runs
-            ):
-                continue  # equal bytes get the same answer
-            other = others[at] if others else {}
-            parts = (_worst(at, part) for part in stated.deviations(outputs, other))
-            if judged := [part for part in parts if part is not None]:
-                found.append(_joined(judged))
-    if not found:
-        return None
-    chosen = max(found, key=lambda one: one.severity)
-    passed = not any(one.exceeding for one in found)
-    detail = _detail(stated, chosen)
-    record = PropertyRecord(
-        name=stated.name,
-        output=stated.output,
-        value=number(chosen.distance),
-        limit=number(chosen.limit),
-        passed=passed,
-        detail=detail,
-        runs=2 if stated.changed else 1,
-    )
-    failure = "" if passed else f"{stated.output}: {stated.name} does not hold: {detail}"
-    return PropertyJudgement(record, failure)
+    tally = PropertyTally(stated, repetitions, others)
+    tally.take(range(stated.rows))
+    return tally.judgement()
+
+
+class PropertyTally:
+    """A property over all repetitions, rows by rows."""
+
+    def __init__(
+        self, stated: StatedProperty, repetitions: Sequence[Outputs], others: Sequence[Outputs] = ()
+    ) -> None:
+        self.stated = stated
+        runs = [runs for runs in (repetitions, others) if runs]
+        self._asked = [
+            (at, outputs, others[at] if others else {})
+            for at, outputs in enumerate(repetitions)
+            # Equal bytes get the same answer.
+            if not at
+            or not all(_same(one[at][stated.output], one[0][stated.output]) for one in runs)
+        ]
+        self._found: list[list[_Worst]] = [[] for _ in self._asked]
+        self._next = 0
+
+    def take(self, rows: range) -> None:
+        """Take in some rows, which follow those before."""
+        with np.errstate(all="ignore"):
+            for found, (at, outputs, other) in zip(self._found, self._asked, strict=True):
+                parts = (_worst(at, part) for part in self.stated.deviations(outputs, other, rows))
+                found += [part for part in parts if part is not None]
+
+    def advance(self, stop: int) -> int:
+        """See `core.deferred.Rider`; positions are those of the output."""
+        rows, output = self.stated.rows, self._asked[0][1][self.stated.output]
+        width = output.size // max(rows, 1)
+        last = stop // max(width, 1)
+        if last < rows:
+            last -= last % self.stated.step
+        if last > self._next:
+            self.take(range(self._next, last))
+            self._next = last
+        return self._next * width
+
+    def judgement(self) -> PropertyJudgement | None:
+        """What was found; None where no place could be judged."""
+        found = [_joined(parts) for parts in self._found if parts]
+        if not found:
+            return None
+        chosen = max(found, key=lambda one: one.severity)
+        passed = not any(one.exceeding for one in found)
+        detail = _detail(self.stated, chosen)
+        record = PropertyRecord(
+            name=self.stated.name,
+            output=self.stated.output,
+            value=number(chosen.distance),
+            limit=number(chosen.limit),
+            passed=passed,
+            detail=detail,
+            runs=2 if self.stated.changed else 1,
+        )
+        said = f"{self.stated.output}: {self.stated.name} does not hold: {detail}"
+        return PropertyJudgement(record, "" if passed else said)
 
 
 def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:

@@ -67,6 +67,12 @@ class Repetition:
             if tally.check.judges:
                 self.mark(index, checked.exceeds)
 
+    def told_more(self, checks: Sequence[ResolvedCheck]) -> None:
+        """Take the same checks with what is known of the reference after the walk."""
+        made = (check for check in checks if not check.missing)
+        for tally, check in zip(self.tallies, made, strict=True):
+            tally.check = check
+
     def mark(self, index: slice | NDArray[np.int64], mask: Mask | None) -> None:
         """Remember failing elements, at one byte per element and only once there is one."""
         if mask is None:

@@ -6,6 +6,7 @@ _ for -. Formulas that users write run in a process of their own (see `user`).
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core import resources
+from tokitai_cli.core.deferred import NotByRowsError
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.errors import NotRunError
 from tokitai_cli.core.larger_of import larger_of, least_of
@@ -41,7 +43,8 @@ from tokitai_cli.oracles.formula.precision import accumulator
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.user.answer_parts import expectation
 from tokitai_cli.oracles.user.imported import digests_of
-from tokitai_cli.oracles.variants.answer import answer
+from tokitai_cli.oracles.variants.answer import answer, by_windows
+from tokitai_cli.oracles.variants.by_windows import ByWindows
 from tokitai_cli.oracles.variants.dependence import dependence
 from tokitai_cli.oracles.variants.replay import replay as in_single
 from tokitai_cli.oracles.variants.request import FormulaCall, Request, request_of
@@ -53,6 +56,8 @@ from tokitai_cli.oracles.variants.wrong_outputs import recorded
 _SAMPLED = (128, 1024)
 # Elements of a wrong output that are compared at a time.
 _TOGETHER = 1 << 15
+
+Refine = Callable[[Arrays], NDArray[np.float64]]
 
 
 def names() -> tuple[str, ...]:
@@ -105,8 +110,12 @@ def function(name: str, file: Path) -> Callable[..., Any]:
     return found
 
 
-def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
+def expect(
+    case: Case, arrays: Arrays, file: Path, *, later: bool = False
+) -> dict[str, Expectation]:
     """Say what every output and in-out of `case` must be, by its built-in formula in `file`.
+
+    later: whether a large answer may be computed while it is judged (`core.deferred`).
 
     Raises SpecError where the formula, or the claim on its sums, does not fit the case, NotRunError
     where float32 leaves no bound, or a profile that counts does not.
@@ -114,10 +123,15 @@ def expect(case: Case, arrays: Arrays, file: Path) -> dict[str, Expectation]:
     name = case.variant.oracle
     wanted = request_of(request(case), str(file))
     asked = FormulaCall(function(name, file), dict(case.sizes), dict(arrays), scalars(case))
+    if later:
+        with contextlib.suppress(NotByRowsError):
+            return expect_by(case, asked, wanted, later=True)
     return expect_by(case, asked, wanted)
 
 
-def expect_by(case: Case, call: FormulaCall, request: Request) -> dict[str, Expectation]:
+def expect_by(
+    case: Case, call: FormulaCall, request: Request, *, later: bool = False
+) -> dict[str, Expectation]:
     """Say it by a formula that is called in this process. Raises as `expect`."""
     name = case.variant.oracle
     plans = case.buffers_of(Role.OUTPUT, Role.INOUT)
@@ -127,13 +141,16 @@ def expect_by(case: Case, call: FormulaCall, request: Request) -> dict[str, Expe
     with placed(case, name), keeping():
         formula = recorded(call, request)
         _require_bound(plans, request, formula)
-        found = answer(call, request, formula)
+        windows = by_windows(call, request, formula) if later and block is None else None
+        found = answer(call, request, formula, windows=windows)
         require_outputs(plans, case, name, {key: parts.reference for key, parts in found.items()})
     given = {plan.name: expectation(plan, found[plan.name]) for plan in plans}
     for plan in plans:
         require_exact(case, plan, given[plan.name], formula)
+    if windows is not None and windows.is_whole:
+        raise NotByRowsError  # what is made of it asked for all of it: it is kept as others are
     given = _with_dependence(given, call)
-    given = with_refined(case, given, functools.partial(again, call, request, formula))
+    given = with_refined(case, given, functools.partial(again, call, request, formula), windows)
     return {
         name: msgspec.structs.replace(_with_dropped(one, formula.sums_of(name)), block=block)
         for name, one in given.items()
@@ -213,10 +230,11 @@ def with_refined(
     case: Case,
     given: Mapping[str, Expectation],
     ask: Callable[[Further], Mapping[str, ArrayParts]],
+    windows: ByWindows | None = None,
 ) -> dict[str, Expectation]:
     """Add what asks the formula once more, and the errors that stored outputs leave, for checks of them.
 
-    `ask` gives the parts of its answer.
+    `ask` gives the parts of its answer, `windows` computes those of a large output.
     """
     chained = {one.output for one in case.variant.checks if one.metric == "bound-chained"}
     forms = {form: HINTS.get(form, WRITE) for form in FORMS}
@@ -225,7 +243,11 @@ def with_refined(
         found[name] = one
         if one.error is not None:
             asked = name in chained or "" in chained
-            refine = functools.partial(_refined, name, one.error, ask, []) if asked else None
+            refine: Refine | None = None
+            if asked and windows is not None and windows.pass_of(name) is windows:
+                refine = windows.refine
+            elif asked:
+                refine = functools.partial(_refined, name, one.error, ask, [])
             asks = functools.partial(_sides_of, name, ask)
             found[name] = msgspec.structs.replace(one, refine=refine, again=asks, forms=forms)
     return found

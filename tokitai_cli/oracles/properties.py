@@ -62,13 +62,18 @@ def as_matrix(array: Array) -> Array:
     return array.reshape(count, array.shape[-1])
 
 
-def blocks(rows: int, columns: int) -> Iterator[slice]:
+def blocks(rows: range, columns: int) -> Iterator[slice]:
     """Slices of the rows with a few thousand elements each; none where rows have no elements."""
     if columns == 0:
         return
-    step = max(1, _BLOCK // max(1, columns))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+    step = block_rows(columns)
+    for start in range(rows.start, rows.stop, step):
+        yield slice(start, min(start + step, rows.stop))
+
+
+def block_rows(columns: int) -> int:
+    """Rows of such a slice."""
+    return max(1, _BLOCK // max(1, columns))
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -99,6 +104,21 @@ class Given(msgspec.Struct, frozen=True):
         matrix = as_matrix(self.expectation.reference)
         return int(matrix.shape[0]), int(matrix.shape[1])
 
+    def stated(
+        self,
+        name: str,
+        places: str,
+        deviations: Callable[[Arrays, Arrays, range], Iterable[Deviations]],
+        changed: Arrays | None = None,
+        change: str = "",
+    ) -> StatedProperty:
+        """A property of each row; of all together where its places are columns."""
+        rows, columns = self.rows
+        step = 0 if places == "column" else block_rows(columns)
+        return StatedProperty(
+            name, self.plan.name, places, deviations, rows, step, changed or {}, change
+        )
+
 
 # Inputs of a part of the rows -> what the sums of these rows must be, and their own error.
 RowSums = Callable[[Given, slice], tuple[Floats, Floats]]
@@ -124,20 +144,21 @@ def row_sum(sums: RowSums) -> Builder:
     """Sum of each row against what `wanted` says of it."""
 
     def build(given: Given) -> StatedProperty:
-        def deviations(outputs: Arrays, _others: Arrays) -> Iterable[Deviations]:
-            got, want, limit, judged = _empty_rows(given)
+        def deviations(outputs: Arrays, _others: Arrays, rows: range) -> Iterable[Deviations]:
+            got, want, limit, judged = _empty_rows(rows)
             values = as_matrix(outputs[given.plan.name])
-            for part in blocks(*given.rows):
+            for part in blocks(rows, given.rows[1]):
+                at = slice(part.start - rows.start, part.stop - rows.start)
                 _, bound, finite = given.bound(part)
                 y = widened(values[part])
-                got[part] = y.sum(axis=1)
-                want[part], own = sums(given, part)
+                got[at] = y.sum(axis=1)
+                want[at], own = sums(given, part)
                 size = np.abs(y).sum(axis=1)
-                limit[part] = bound.sum(axis=1) + own + y.shape[1] * _OWN * _finite(size)
-                judged[part] = finite.all(axis=1) & np.isfinite(want[part])
-            return [Deviations(got, want, limit, judged)]
+                limit[at] = bound.sum(axis=1) + own + y.shape[1] * _OWN * _finite(size)
+                judged[at] = finite.all(axis=1) & np.isfinite(want[at])
+            return [Deviations(got, want, limit, judged, rows.start)]
 
-        return StatedProperty("row-sum", given.plan.name, "row", deviations)
+        return given.stated("row-sum", "row", deviations)
 
     return build
 
@@ -154,12 +175,13 @@ def row_variance(given: Given) -> StatedProperty:
 
 def _moments(given: Given, *, variance: bool) -> StatedProperty:
 
-    def deviations(outputs: Arrays, _others: Arrays) -> Iterable[Deviations]:
-        got, want, limit, judged = _empty_rows(given)
+    def deviations(outputs: Arrays, _others: Arrays, rows: range) -> Iterable[Deviations]:
+        got, want, limit, judged = _empty_rows(rows)
         refine = given.expectation.refine
         error = None if refine is None else refine(outputs)
         values = as_matrix(outputs[given.plan.name])
-        for part in blocks(*given.rows):
+        for part in blocks(rows, given.rows[1]):
+            at = slice(part.start - rows.start, part.stop - rows.start)
             reference, bound, finite = given.bound(part, error)
             y = widened(values[part])
             if variance:
@@ -167,14 +189,13 @@ def _moments(given: Given, *, variance: bool) -> StatedProperty:
                 reference, y = reference - middle, y - middle
                 bound = bound * (2 * np.abs(reference) + bound)
                 reference, y = np.square(reference), np.square(y)
-            got[part], want[part] = y.mean(axis=1), reference.mean(axis=1)
+            got[at], want[at] = y.mean(axis=1), reference.mean(axis=1)
             size = (np.abs(y) + np.abs(reference)).sum(axis=1)
-            limit[part] = bound.mean(axis=1) + 4 * _OWN * _finite(size)
-            judged[part] = finite.all(axis=1)
-        return [Deviations(got, want, limit, judged)]
+            limit[at] = bound.mean(axis=1) + 4 * _OWN * _finite(size)
+            judged[at] = finite.all(axis=1)
+        return [Deviations(got, want, limit, judged, rows.start)]
 
-    name = "row-variance" if variance else "row-mean"
-    return StatedProperty(name, given.plan.name, "row", deviations)
+    return given.stated("row-variance" if variance else "row-mean", "row", deviations)
 
 
 def conserved(given: Given) -> StatedProperty:
@@ -183,11 +204,11 @@ def conserved(given: Given) -> StatedProperty:
     vocab, columns = given.rows
     inside = (indices >= 0) & (indices < vocab)
 
-    def deviations(outputs: Arrays, _others: Arrays) -> Iterable[Deviations]:
+    def deviations(outputs: Arrays, _others: Arrays, rows: range) -> Iterable[Deviations]:
         got, size, limit = np.zeros((3, columns))
         judged = np.ones(columns, dtype=bool)
         values = as_matrix(outputs[given.plan.name])
-        for part in blocks(vocab, columns):
+        for part in blocks(rows, columns):
             _, bound, finite = given.bound(part)
             y = widened(values[part])
             got += y.sum(axis=0)
@@ -195,14 +216,14 @@ def conserved(given: Given) -> StatedProperty:
             limit += bound.sum(axis=0)
             judged &= finite.all(axis=0)
         want, sizes = np.zeros((2, columns))
-        for part in blocks(*grad.shape):
+        for part in blocks(range(grad.shape[0]), grad.shape[1]):
             terms = np.where(inside[part, None], grad[part].astype(np.float64), 0.0)
             want += terms.sum(axis=0)
             sizes += np.abs(terms).sum(axis=0)
-        limit += _OWN * (vocab * _finite(size) + grad.shape[0] * _finite(sizes))
+        limit += _OWN * (len(rows) * _finite(size) + grad.shape[0] * _finite(sizes))
         return [Deviations(got, want, limit, judged & np.isfinite(want))]
 
-    return StatedProperty("sum-conserved", given.plan.name, "column", deviations)
+    return given.stated("sum-conserved", "column", deviations)
 
 
 def shifted_rows(given: Given) -> StatedProperty | None:
@@ -213,7 +234,7 @@ def shifted_rows(given: Given) -> StatedProperty | None:
         for start in range(len(_SHIFTS)):
             constants = np.array(_SHIFTS[start:] + _SHIFTS[:start])
             chosen = constants[np.arange(x.shape[0]) % constants.size][:, None]
-            for part in blocks(*x.shape):
+            for part in blocks(range(x.shape[0]), x.shape[1]):
                 if moved[part].all():
                     continue
                 wide = x[part].astype(np.float64)
@@ -227,12 +248,11 @@ def shifted_rows(given: Given) -> StatedProperty | None:
     if not moved.any():
         return None
 
-    def deviations(outputs: Arrays, others: Arrays) -> Iterable[Deviations]:
-        return _both(given, outputs, others, lambda part: moved[part, None], None)
+    def deviations(outputs: Arrays, others: Arrays, rows: range) -> Iterable[Deviations]:
+        return _both(given, (outputs, others), rows, lambda part: moved[part, None], None)
 
-    return StatedProperty(
+    return given.stated(
         "shift-invariance",
-        given.plan.name,
         "element",
         deviations,
         {"x": shifted.reshape(given.arrays["x"].shape)},
@@ -253,27 +273,25 @@ def permuted(*names: str) -> Builder:
         if np.array_equal(order, np.arange(columns)):
             order = order[::-1].copy()
 
-        def deviations(outputs: Arrays, others: Arrays) -> Iterable[Deviations]:
-            return _both(given, outputs, others, lambda part: None, order)
+        def deviations(outputs: Arrays, others: Arrays, rows: range) -> Iterable[Deviations]:
+            return _both(given, (outputs, others), rows, lambda part: None, order)
 
         changed = {name: np.ascontiguousarray(given.arrays[name][..., order]) for name in names}
         change = f"the columns of {', '.join(names)} permuted"
-        return StatedProperty(
-            "permutation-equivariance", given.plan.name, "element", deviations, changed, change
-        )
+        return given.stated("permutation-equivariance", "element", deviations, changed, change)
 
     return build
 
 
 def _both(
     given: Given,
-    outputs: Arrays,
-    others: Arrays,
+    runs: tuple[Arrays, Arrays],
+    rows: range,
     among: Callable[[slice], Mask | None],
     order: NDArray[np.intp] | None,
 ) -> Iterator[Deviations]:
     """Elements of two runs, the second one's columns being `order` of the first one's: within 2 E."""
-    every = [as_matrix(run[given.plan.name]) for run in (outputs, others)]
+    every = [as_matrix(run[given.plan.name]) for run in runs]
 
     def some(part: slice) -> Deviations:
         with np.errstate(all="ignore"):
@@ -286,12 +304,12 @@ def _both(
             judged = finite if chosen is None else finite & chosen
             return Deviations(second, first, 2 * bound, judged, part.start)
 
-    return parallel.in_order(some, blocks(*given.rows))
+    return parallel.in_order(some, blocks(rows, given.rows[1]))
 
 
-def _empty_rows(given: Given) -> tuple[Floats, Floats, Floats, Mask]:
-    got, want, limit = np.zeros((3, given.rows[0]))
-    return got, want, limit, np.zeros(given.rows[0], dtype=bool)
+def _empty_rows(rows: range) -> tuple[Floats, Floats, Floats, Mask]:
+    got, want, limit = np.zeros((3, len(rows)))
+    return got, want, limit, np.zeros(len(rows), dtype=bool)
 
 
 def _finite(sizes: Floats) -> Floats:

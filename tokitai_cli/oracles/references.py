@@ -39,12 +39,14 @@ def expect(
     *,
     timeout: float = user_oracle.TIMEOUT,
     log: Callable[[str], None] | None = None,
+    later: bool = False,
 ) -> dict[str, Expectation]:
     """Say what every output and in-out of `case` must be, by name; `arrays` holds what was drawn.
 
     The oracle gets arrays that it cannot change for others: built-in ones only read, a user's own
     works on copies in a process of its own, ended after `timeout` seconds. What that one prints
-    goes to `log`, or into the message of its failure.
+    goes to `log`, or into the message of its failure. later: whether a large answer of a built-in one
+    may be computed while it is judged (`core.deferred`).
 
     Raises OracleError where a user's oracle fails, SpecError where oracle and spec do not fit,
     NotRunError where the profile has no meaning at this shape.
@@ -53,7 +55,9 @@ def expect(
     if is_user(case.variant.oracle):
         found = user_oracle.expect(case, arrays, timeout, log)
     else:
-        found = builtin.expect(case, arrays, _file(case, case.variant.oracle, "oracle"))
+        found = builtin.expect(
+            case, arrays, _file(case, case.variant.oracle, "oracle"), later=later
+        )
     return found | {plan.name: _either(plan, arrays[plan.name]) for plan in masks_of(case)}
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from tokitai_cli import build, judge
 from tokitai_cli.core import parallel
+from tokitai_cli.core.deferred import NotByRowsError
 from tokitai_cli.core.errors import BuildError, ChildError, SpecError, TokitaiError, lack_of
 from tokitai_cli.core.model.case import Case, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord
@@ -210,15 +211,19 @@ class _Attempt:
         case, clock = self._case, clock or self.clock
         serve = functools.partial(self._device.serve, case, artifact=artifact)
         result = clock.timed(Stage.RUN, lambda: serve(ready))
-        judgement, ready = self._judged(case, ready, result, clock)
-        waiting = [stated for stated in ready.properties if stated.changed]
         state = lasting(artifact.record, case)
         near = approximate(artifact.record)
         other = random_masks.with_other_seed(case)
+        others: dict[str, RunResult] = {}
+        if ready.later and ready.of_two_runs and not (state or near or other):
+            result = msgspec.structs.replace(result, outputs=copies(result.outputs))
+            others = self._others(ready, serve, clock)
+        judgement, ready = self._judged(case, ready, result, clock, others)
+        waiting = ready.of_two_runs
         if not (waiting or state or near or other) or judgement.verdict is not Verdict.VERIFIED:
             return result, judgement, ready
         # What a child gave back is gone with its next case.
-        kept = copies(result.outputs)
+        kept = result.outputs if others else copies(result.outputs)
         if state:
             judgement = self._on_other_inputs(artifact, result, judgement, state, clock)
             if judgement.verdict is not Verdict.VERIFIED:
@@ -232,19 +237,68 @@ class _Attempt:
             judging = functools.partial(judging, ready.expectations, kept[0], another)
             judgement = clock.timed(Stage.COMPARE, judging)
         for stated in waiting:
-            changed = msgspec.structs.replace(ready, arrays={**ready.arrays, **stated.changed})
             try:
-                another = clock.timed(Stage.RUN, functools.partial(serve, changed))
+                another = others.get(stated.name) or self._other(ready, serve, stated, clock)
             except ChildError as error:
                 _raise_in(stated, error)
             judging = functools.partial(judge.judge_another, case, judgement, stated)
             judgement = clock.timed(Stage.COMPARE, functools.partial(judging, kept, another))
         return msgspec.structs.replace(result, outputs=kept), judgement, ready
 
+    def _others(
+        self, ready: Prepared, serve: Callable[[Prepared], RunResult], clock: Clock
+    ) -> dict[str, RunResult]:
+        """The other runs of properties by name, before the first is judged: as many as end well."""
+        found: dict[str, RunResult] = {}
+        for stated in ready.of_two_runs:
+            try:
+                another = self._other(ready, serve, stated, clock)
+            except ChildError:  # which is told where the property is judged
+                self._device.replace()
+                break
+            found[stated.name] = msgspec.structs.replace(another, outputs=copies(another.outputs))
+        return found
+
+    def _other(
+        self,
+        ready: Prepared,
+        serve: Callable[[Prepared], RunResult],
+        stated: StatedProperty,
+        clock: Clock,
+    ) -> RunResult:
+        return clock.timed(Stage.RUN, functools.partial(serve, ready.with_change(stated)))
+
     def _judged(
-        self, case: Case, ready: Prepared, result: RunResult, clock: Clock
+        self,
+        case: Case,
+        ready: Prepared,
+        result: RunResult,
+        clock: Clock,
+        others: Mapping[str, RunResult] | None = None,
     ) -> tuple[Judgement, Prepared]:
-        """The judgement, and what it is by; where repetitions drew masks of their own, the worst one."""
+        """The judgement, and what it is by; where repetitions drew masks of their own, the worst one.
+
+        What is computed while it is judged is whole where it does not verify the case: arrays are saved.
+        """
+        if ready.later:
+            with contextlib.suppress(NotByRowsError):
+                found, by = self._judged_by(case, ready, result, clock, others)
+                if found.verdict is Verdict.VERIFIED:
+                    return found, by
+            whole = self._prepared.whole(clock)
+            if isinstance(whole, Refusal):
+                raise whole.error
+            ready = whole
+        return self._judged_by(case, ready, result, clock, None)
+
+    def _judged_by(
+        self,
+        case: Case,
+        ready: Prepared,
+        result: RunResult,
+        clock: Clock,
+        others: Mapping[str, RunResult] | None,
+    ) -> tuple[Judgement, Prepared]:
         timeout = self._device.settings.timeout
         parts = clock.timed(
             Stage.ORACLE, lambda: random_masks.by_masks(case, ready, result, timeout)
@@ -253,7 +307,7 @@ class _Attempt:
             clock.timed(
                 Stage.COMPARE,
                 functools.partial(
-                    judge.judge, case, one.expectations, one.replays, some, one.properties
+                    judge.judge, case, one.expectations, one.replays, some, one.properties, others
                 ),
             )
             for one, some in parts

@@ -137,8 +137,11 @@ class Run:
         self._total = sum(map(len, lots)) * len(places)
 
         def work() -> None:
+            # What several devices are judged by is computed once.
+            later = len(places) == 1 and not self._options.save_all_arrays
             for cases in lots:
-                self._lot([Preparation(case, self._options.settings) for case in cases], places)
+                lot = [Preparation(case, self._options.settings, later=later) for case in cases]
+                self._lot(lot, places)
 
         return self._finished(work, [one for place in places for one in place.passes], beside)
 

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.deferred import pass_of
 from tokitai_cli.core.errors import NotRunError, TokitaiError
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.evidence import InputRecord
@@ -57,6 +58,20 @@ class Prepared(msgspec.Struct, frozen=True):
     log: str = ""
     properties: tuple[StatedProperty, ...] = ()
 
+    @property
+    def later(self) -> bool:
+        """Whether an expectation is computed while it is judged."""
+        return any(pass_of(one.reference) is not None for one in self.expectations.values())
+
+    @property
+    def of_two_runs(self) -> list[StatedProperty]:
+        """Properties that compare the run with one on changed arrays."""
+        return [stated for stated in self.properties if stated.changed]
+
+    def with_change(self, stated: StatedProperty) -> Prepared:
+        """What the other run of a property is given."""
+        return msgspec.structs.replace(self, arrays={**self.arrays, **stated.changed})
+
 
 class Refusal(msgspec.Struct, frozen=True):
     """A case that could not be prepared: where and why."""
@@ -75,11 +90,15 @@ class Drawn(msgspec.Struct, frozen=True):
 
 
 class Preparation:
-    """Prepares a case when it is first asked for, and keeps the result for other devices."""
+    """Prepares a case when it is first asked for, and keeps the result for other devices.
 
-    def __init__(self, case: Case, settings: Settings) -> None:
+    later: whether a large answer may be computed while it is judged (`core.deferred`).
+    """
+
+    def __init__(self, case: Case, settings: Settings, *, later: bool = False) -> None:
         self.case = case
         self._settings = settings
+        self._later = later
         self._one_at_a_time = threading.RLock()  # passes may run beside each other
         self._drawn: Drawn | Refusal | None = None
         self._result: Prepared | Refusal | None = None
@@ -92,9 +111,18 @@ class Preparation:
                 self._result = (
                     drawn
                     if isinstance(drawn, Refusal)
-                    else _expected(self.case, drawn, clock, self._settings.timeout)
+                    else _expected(
+                        self.case, drawn, clock, self._settings.timeout, later=self._later
+                    )
                 )
             return self._result
+
+    def whole(self, clock: Clock) -> Prepared | Refusal:
+        """The same with every answer as a whole, from now on."""
+        with self._one_at_a_time:
+            if self._later:
+                self._later, self._result = False, None
+            return self(clock)
 
     def without_oracle(self, clock: Clock) -> Prepared | Refusal:
         """The arrays alone, for who looks at no output: the oracle is not asked."""
@@ -132,14 +160,18 @@ def _drawn(case: Case, repetitions: int, clock: Clock, timeout: float) -> Drawn 
     return Drawn({name: one.array for name, one in drawn.items()}, records, printed)
 
 
-def _expected(case: Case, drawn: Drawn, clock: Clock, timeout: float) -> Prepared | Refusal:
+def _expected(
+    case: Case, drawn: Drawn, clock: Clock, timeout: float, *, later: bool
+) -> Prepared | Refusal:
     """Ask the oracle, a user's own for `timeout` seconds at most."""
     arrays, printed = drawn.arrays, list(drawn.log)
     native_loops.provide(case)
     try:
         expectations = clock.timed(
             Stage.ORACLE,
-            lambda: references.expect(case, arrays, timeout=timeout, log=printed.append),
+            lambda: references.expect(
+                case, arrays, timeout=timeout, log=printed.append, later=later
+            ),
         )
         replays = clock.timed(
             Stage.ORACLE, lambda: references.replay(case, arrays, None, expectations)

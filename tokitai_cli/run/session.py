@@ -62,7 +62,8 @@ class Session:
         prepared: Preparation | None = None,
     ) -> CaseOutcome:
         """Verdict of the case on the device; `prepared` where it met another one before."""
-        return run_case(subject, case, device, prepared or Preparation(case, self._settings))
+        prepared = prepared or Preparation(case, self._settings, later=not subject.all_arrays)
+        return run_case(subject, case, device, prepared)
 
     def close(self) -> None:
         """End the children."""

@@ -82,7 +82,7 @@ class CaseServer:
                         build=task.have_build,
                         device_identity=identity,
                     )
-        prepared = Preparation(case, self._setup.settings)
+        prepared = Preparation(case, self._setup.settings, later=not subject.all_arrays)
         asked = msgspec.structs.replace(subject, with_outputs=bool(task.beside))
         watched = self._watches(task, subject, device) if self._setup.settings.sanitize else ()
         if watched:

@@ -135,7 +135,7 @@ class Expectation(msgspec.Struct, frozen=True):
     #: What a user's own oracle says of other inputs, with one slice of one of them zero.
     zeroed: tuple[Zeroed, ...] = ()
     #: What a formula gives with one operation changed, by words for the change; no group has to tell
-    #: all of them.
+    #: all of them. In float64, or rounded as the output is.
     changes: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
     #: Those, of the first axis, that they are of; None for all.
     rows: NDArray[np.int64] | None = None
@@ -168,11 +168,15 @@ class StatedProperty(msgspec.Struct, frozen=True):
     output: str
     #: What its places are: "row", "column" or "element".
     places: str
-    #: Outputs of one repetition, by name, and those of a run on `changed` arrays where there are any
-    #: -> how far they are from the identity, part by part in order.
+    #: Outputs of one repetition, by name, those of a run on `changed` arrays where there are any, and
+    #: some rows -> how far they are from the identity, part by part in order.
     deviations: Callable[
-        [Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]]], Iterable[Deviations]
+        [Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]], range], Iterable[Deviations]
     ]
+    #: Rows of the output.
+    rows: int
+    #: Rows that are asked for begin at multiples of it; 0 where all are asked for at once.
+    step: int
     #: Arrays by name that replace the drawn ones in another run of the same artifact; empty where the
     #: property is one of a single run.
     changed: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)

@@ -65,7 +65,12 @@ def no_better(reference: Target) -> bool:
 
 
 def largest_finite(reference: Target) -> float:
-    """Return the largest magnitude of the reference that the output's format holds."""
+    """Return the largest magnitude of the reference that the output's format holds.
+
+    NaN for a large one that is computed while it is judged, before it was.
+    """
+    if reference.by_windows is not None:
+        return reference.by_windows.largest
     largest = 0.0
     form = reference.form
     ceiling = math.inf if form is None else form.overflow

@@ -7,6 +7,7 @@ memory is that of one chunk.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
@@ -15,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.deferred import Pass, pass_of
 from tokitai_cli.core.dtypes import FORMATS, FloatFormat, numpy_dtype
 from tokitai_cli.core.numerics import (
     MUST_BE_FINITE,
@@ -64,6 +66,11 @@ class Target(msgspec.Struct, frozen=True, dict=True):
     constant: float | None = None
 
     @property
+    def by_windows(self) -> Pass | None:
+        """Who computes a large target while it is judged; None for one that is there."""
+        return pass_of(self.reference)
+
+    @property
     def form(self) -> FloatFormat | None:
         """Format of a float output; None for integers and bools."""
         return FORMATS.get(self.dtype)
@@ -97,11 +104,26 @@ class Target(msgspec.Struct, frozen=True, dict=True):
 
     def chunks(self, first: int = CHUNK) -> Iterator[Chunk]:
         """All chunks in order; the first has `first` elements, and they grow up to CHUNK."""
-        start, length = 0, first
+        return self._chunks(0, first)
+
+    def _chunks(self, start: int, length: int) -> Iterator[Chunk]:
         while start < self.size:
             stop = min(start + length, self.size)
             yield Chunk(self, slice(start, stop))
             start, length = stop, min(length * 8, CHUNK)
+
+    def windows(self) -> Iterator[Iterator[Chunk]]:
+        """All chunks in order, by what of a large target can be read at a time."""
+        windows = self.by_windows
+        if windows is None:
+            yield self.chunks()
+            return
+        start = 0
+        for stop in windows.windows():
+            end = stop if stop == self.size else stop // CHUNK * CHUNK
+            yield itertools.islice(self._chunks(start, CHUNK), -(-(end - start) // CHUNK))
+            start = end
+            windows.release(start)
 
     def round(self, values: NDArray[Any]) -> NDArray[Any]:
         """Float values as the output would hold them; integers as they are."""

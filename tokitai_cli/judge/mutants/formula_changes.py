@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.judged import ChangesRecord
+from tokitai_cli.core.rounding import widened
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck
 from tokitai_cli.judge.checks.target import CHUNK, Chunk, Index, Target
 from tokitai_cli.judge.mutants.freedom import arranged
@@ -68,15 +69,25 @@ def _chunks(reference: Target, rows: Rows | None) -> Iterable[Chunk]:
     """The reference, or a sample of its rows, by chunks that share what they compute."""
     if rows is None:
         return reference.chunks(FIRST_CHUNK)
-    width = reference.width
-    positions = (rows[:, None] * width + np.arange(width)).reshape(-1)
+    positions = positions_of(reference, rows)
     return (
         Chunk(reference, part) for part in np.split(positions, range(CHUNK, len(positions), CHUNK))
     )
 
 
+def positions_of(reference: Target, rows: Rows) -> NDArray[np.int64]:
+    """Flat positions of some rows."""
+    return (rows[:, None] * reference.width + np.arange(reference.width)).reshape(-1)
+
+
 def _at(values: NDArray[Any], rows: Rows | None, width: int, index: Index) -> NDArray[Any]:
     """Values at flat positions of the output, of which `values` has some rows."""
     if rows is None or isinstance(index, slice):
-        return np.asarray(values[index])
-    return np.asarray(values[np.searchsorted(rows, index // width) * width + index % width])
+        return _wide(values[index])
+    return _wide(values[np.searchsorted(rows, index // width) * width + index % width])
+
+
+def _wide(values: NDArray[Any]) -> NDArray[Any]:
+    """In float64, where they are rounded floats."""
+    rounded = values.dtype.kind not in "iub" and values.dtype != np.float64
+    return widened(values) if rounded else values

@@ -150,15 +150,37 @@ def _constant_mean(target: Target, summary: Summary) -> Mutant:
 
 def rolled(target: Target, axis: int, shift: int) -> Callable[[Index], NDArray[Any]]:
     """Move the reference by `shift` along `axis`, the end coming in at the start (numpy.roll)."""
+    return lambda index: np.asarray(target.reference[_moved(target, axis, shift, index)])
+
+
+def _moved(target: Target, axis: int, shift: int, index: Index) -> NDArray[np.int64]:
+    """The flat positions that these get their values from."""
     inner = math.prod(target.shape[axis + 1 :])
     block = target.shape[axis] * inner
+    flat = np.arange(index.start, index.stop) if isinstance(index, slice) else index
+    within = flat % block
+    return np.asarray(flat - within + (within - shift * inner) % block)
 
-    def values(index: Index) -> NDArray[Any]:
-        flat = np.arange(index.start, index.stop) if isinstance(index, slice) else index
-        within = flat % block
-        return np.asarray(target.reference[flat - within + (within - shift * inner) % block])
 
-    return values
+def roll_positions(target: Target) -> NDArray[np.int64]:
+    """Flat positions of the reference that the choice of a roll reads."""
+    sample = _roll_sample(target)
+    moved = (_moved(target, *roll, sample) for roll in _rolls(target))
+    return np.concatenate([sample, *moved])
+
+
+def _rolls(target: Target) -> list[tuple[int, int]]:
+    return [
+        (axis, shift)
+        for axis, extent in enumerate(target.shape)
+        if extent > 1
+        for shift in sorted({1, extent // 2})
+    ]
+
+
+def _roll_sample(target: Target) -> NDArray[np.int64]:
+    step = max(1, target.size // _SAMPLE) | 1  # odd, so that it walks through rows and columns
+    return np.arange(0, target.size, step)
 
 
 def _roll(target: Target) -> Mutant:
@@ -166,16 +188,10 @@ def _roll(target: Target) -> Mutant:
 
     Where the sample sees no change at all, the whole reference is asked, roll by roll.
     """
-    rolls = [
-        (axis, shift)
-        for axis, extent in enumerate(target.shape)
-        if extent > 1
-        for shift in sorted({1, extent // 2})
-    ]
+    rolls = _rolls(target)
     if not rolls:
         return Mutant("roll", "the output has one element", None, "not-applicable")
-    step = max(1, target.size // _SAMPLE) | 1  # odd, so that it walks through rows and columns
-    sample = np.arange(0, target.size, step)
+    sample = _roll_sample(target)
     counts = [
         int(np.count_nonzero(_changed(target.reference[sample], rolled(target, *roll)(sample))))
         for roll in rolls

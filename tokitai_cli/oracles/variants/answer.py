@@ -24,7 +24,9 @@ from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, 
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import replay
 from tokitai_cli.oracles.variants.by_rows import by_rows, replay_by_rows
+from tokitai_cli.oracles.variants.by_windows import ByWindows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
+from tokitai_cli.oracles.variants.row_fields import row_fields
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 from tokitai_cli.oracles.variants.wrong_outputs import recorded, recorded_on_few, with_changes
 
@@ -42,16 +44,19 @@ def answer(
     formula: Recorded | None = None,
     *,
     only_error: bool = False,
+    windows: ByWindows | None = None,
 ) -> dict[str, ArrayParts]:
     """Parts of every output, as an oracle that users write returns them.
 
     formula: what it consists of, where that is known already. Where outputs of a kernel are given, or
     other forms asked for, the errors are those that they leave, and all else is left out. only_error:
-    of a large case the references too, and one error serves for both sides. Raises
+    of a large case the references too, and one error serves for both sides. windows: what computes it
+    while it is judged, in place of a whole answer. Raises
     NoRuleError where it does what has no rule, or returns no array of the output.
     """
     formula = formula or recorded_on_few(call, request)
-    apart = formula and by_rows(call, request, formula, _sides, only_error=only_error)
+    apart = windows and windows.parts()
+    apart = apart or (formula and by_rows(call, request, formula, _sides, only_error=only_error))
     found = apart or evaluated(call, request)
     if request.precision.outputs or request.precision.forms:
         return found
@@ -62,6 +67,12 @@ def answer(
             if name in found:
                 found[name] = msgspec.structs.replace(found[name], replay=values)
     return with_changes(found, call, request, formula or recorded(call, request))
+
+
+def by_windows(call: FormulaCall, request: Request, formula: Recorded) -> ByWindows | None:
+    """What computes the answer while it is judged; None for a case whose answer is kept whole."""
+    rows = row_fields(call, request, formula, _sides)
+    return None if rows is None else ByWindows(rows)
 
 
 def evaluated(call: FormulaCall, request: Request) -> dict[str, ArrayParts]:

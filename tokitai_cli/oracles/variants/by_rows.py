@@ -25,12 +25,12 @@ from tokitai_cli.oracles.variants.single_product import is_product_by_rows
 from tokitai_cli.oracles.variants.wrong_formulas import PRODUCTS, Recorded
 
 # Elements of the outputs in a part, of which sides are told where the two differ anywhere in it.
-_PART = 1 << 21
+PART = 1 << 21
 # Elements of the longest rows in a block, and rows that a formula is recorded on.
 _BLOCK = 1 << 17
 _FEW = (16, 61)
 # What every piece has, where one of them has it.
-_EVERYWHERE = ("reference", "error_below", "error_above", "error_probable")
+EVERYWHERE = ("reference", "error_below", "error_above", "error_probable")
 
 # What the formula gives of some rows, and whether each output's sides are alike.
 Evaluated = tuple[dict[str, ArrayParts], dict[str, bool]]
@@ -47,7 +47,7 @@ class Sample(msgspec.Struct):
     independent: bool = False
 
 
-class _Piece(NamedTuple):
+class Piece(NamedTuple):
     """Rows that are evaluated at once, and the part that they belong to."""
 
     part: int
@@ -65,7 +65,7 @@ def recorded_on_rows(
     if not param:
         return None
     count = call.params[param]
-    few, more = _FEW[0], max(_FEW[1], BLOCK // max(_longest(call, request, param), 1))
+    few, more = _FEW[0], max(_FEW[1], BLOCK // max(longest_row(call, request, param), 1))
     if count <= more:
         return None
     found = []
@@ -93,15 +93,15 @@ def by_rows(
 
     only_error: the larger of both errors alone is wanted, where rows were seen to be independent.
     """
-    layout = _layout(call, request, formula)
+    layout = layout_of(call, request, formula)
     if layout is None:
         return None
     sample, shapes, pieces, products = layout
     only_error = only_error and sample.independent
-    whole = _Whole(shapes, pieces)
+    whole = Whole(shapes, pieces)
 
-    def look(piece: _Piece) -> bool:
-        found = _looked_at(call, request, sample.param, shapes, evaluate, piece)
+    def look(piece: Piece) -> bool:
+        found = looked_at(call, request, sample.param, shapes, evaluate, piece)
         if found is not None:
             parts, alike = found
             whole.put(piece, _one_error(parts) if only_error else parts, alike)
@@ -129,12 +129,12 @@ def replay_by_rows(
     call: FormulaCall, request: Request, formula: Recorded
 ) -> dict[str, NDArray[Any]] | None:
     """The formula in float32 by blocks of rows; None where it is taken as a whole."""
-    layout = _layout(call, request, formula)
+    layout = layout_of(call, request, formula)
     if layout is None or layout.products:
         return None
     sample, shapes, pieces, _ = layout
 
-    def look(piece: _Piece) -> dict[str, NDArray[Any]]:
+    def look(piece: Piece) -> dict[str, NDArray[Any]]:
         return in_single(row_blocks.with_rows(call, request, sample.param, piece.rows).call)
 
     found: dict[str, NDArray[Any]] = {}
@@ -146,18 +146,19 @@ def replay_by_rows(
     return found
 
 
-class _Layout(NamedTuple):
+class Layout(NamedTuple):
     """A case that is taken apart: its sample, the outputs' shapes, and the pieces in order."""
 
     sample: Sample
     shapes: dict[str, tuple[int, ...]]
-    pieces: list[_Piece]
+    pieces: list[Piece]
     #: Whether it has products: BLAS adds in an order that hangs on their size, so that pieces are
     #: whole parts, and has threads of its own.
     products: bool
 
 
-def _layout(call: FormulaCall, request: Request, formula: Recorded) -> _Layout | None:
+def layout_of(call: FormulaCall, request: Request, formula: Recorded) -> Layout | None:
+    """How the case is taken apart; None for one that is small, or has other rows than its outputs'."""
     sample = formula.sample
     if sample is None or sample.values.keys() != request.outputs.keys():
         return None
@@ -169,11 +170,11 @@ def _layout(call: FormulaCall, request: Request, formula: Recorded) -> _Layout |
     products = any(one.name in PRODUCTS for one in formula.operations)
     size = sum(math.prod(shape) for shape in shapes.values())
     if not products:  # few outputs of long rows are as much work
-        size = max(size, count * _longest(call, request, sample.param))
-    if size < 2 * _PART:
+        size = max(size, count * longest_row(call, request, sample.param))
+    if size < 2 * PART:
         return None
-    step = count if products else _step(_longest(call, request, sample.param))
-    return _Layout(sample, shapes, list(_pieces(count, size // _PART, step)), products)
+    step = count if products else _step(longest_row(call, request, sample.param))
+    return Layout(sample, shapes, list(_pieces(count, size // PART, step)), products)
 
 
 def _param_of(call: FormulaCall, request: Request) -> str:
@@ -183,11 +184,11 @@ def _param_of(call: FormulaCall, request: Request) -> str:
         return ""
     extents = [array.size for array in call.inputs.values()]
     extents += [row_blocks.elements(call, request, name) for name in request.outputs]
-    large = max(extents) >= 2 * _PART or call.params[param] * 2 >= _PART
+    large = max(extents) >= 2 * PART or call.params[param] * 2 >= PART
     return param if large else ""
 
 
-def _longest(call: FormulaCall, request: Request, param: str) -> int:
+def longest_row(call: FormulaCall, request: Request, param: str) -> int:
     """Elements of the longest row, of inputs and outputs."""
     count = max(call.params[param], 1)
     rows = [row_blocks.elements(call, request, name) // count for name in request.outputs]
@@ -205,15 +206,15 @@ def _step(longest: int) -> int:
     return step * max(1, _BLOCK // (step * max(longest, 1)))
 
 
-def _pieces(count: int, parts: int, step: int) -> Iterator[_Piece]:
+def _pieces(count: int, parts: int, step: int) -> Iterator[Piece]:
     start = 0
     for part, size in enumerate(one.size for one in np.array_split(np.arange(count), parts)):
         for first in range(start, start + size, step):
-            yield _Piece(part, slice(first, min(first + step, start + size)))
+            yield Piece(part, slice(first, min(first + step, start + size)))
         start += size
 
 
-def _strided(pieces: list[_Piece]) -> Iterator[NDArray[np.int64]]:
+def _strided(pieces: list[Piece]) -> Iterator[NDArray[np.int64]]:
     """All rows in as many groups as there are pieces, neighbours in different ones."""
     count = pieces[-1].rows.stop
     for first in range(len(pieces)):
@@ -241,13 +242,13 @@ def _alike(
     )
 
 
-def _looked_at(
+def looked_at(
     call: FormulaCall,
     request: Request,
     param: str,
     shapes: Mapping[str, tuple[int, ...]],
     evaluate: Evaluate,
-    piece: _Piece,
+    piece: Piece,
 ) -> Evaluated | None:
     """What the formula gives of the rows; None where that is not as many, or leaves integers open."""
     stored = {
@@ -275,10 +276,10 @@ def _one_error(parts: Mapping[str, ArrayParts]) -> dict[str, ArrayParts]:
     return found
 
 
-class _Whole:
+class Whole:
     """The answer as it is put together: each piece by its thread, as new pages take the most time."""
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]], pieces: list[_Piece]) -> None:
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], pieces: list[Piece]) -> None:
         self._shapes = shapes
         self._pieces = pieces
         self._one_at_a_time = threading.Lock()
@@ -289,19 +290,19 @@ class _Whole:
         self._one_error: set[tuple[str, int]] = set()
 
     def put(
-        self, piece: _Piece, found: Mapping[str, ArrayParts], alike: Mapping[str, bool]
+        self, piece: Piece, answer: Mapping[str, ArrayParts], alike: Mapping[str, bool]
     ) -> None:
         """Take in one piece."""
         for name in self._shapes:
-            for part, array in found[name].given():
+            for part, array in answer[name].given():
                 if not array.ndim:  # a reference that nobody asked for
                     continue
                 field = "error_below" if part.field == "error" else part.field
                 self._array(name, field, array.dtype)[piece.rows] = array
-            if found[name].error is not None:
+            if answer[name].error is not None:
                 with self._one_at_a_time:
                     self._one_error.add((name, piece.rows.start))
-            if found[name].error_below is not None and not alike.get(name, True):
+            if answer[name].error_below is not None and not alike.get(name, True):
                 with self._one_at_a_time:
                     self._sided.add((name, piece.part))
 
@@ -309,9 +310,13 @@ class _Whole:
         with self._one_at_a_time:
             if field not in self._arrays[name]:
                 # numpy gives empty arrays huge pages, and those of zeros none.
-                make = np.empty if field in _EVERYWHERE else np.zeros
+                make = np.empty if field in EVERYWHERE else np.zeros
                 self._arrays[name][field] = make(self._shapes[name], dtype)
             return self._arrays[name][field]
+
+    def arrays(self, field: str) -> dict[str, NDArray[Any]]:
+        """A field that every output has, as far as it was put together."""
+        return {name: self._arrays[name][field] for name in self._shapes}
 
     def parts(self) -> dict[str, ArrayParts]:
         """The whole answer; one error for both sides in parts of the case in which all are alike."""

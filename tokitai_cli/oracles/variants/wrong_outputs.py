@@ -9,13 +9,15 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.deferred import pass_of
+from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.formula.known import ReductionError
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import changeable
 from tokitai_cli.oracles.variants import row_blocks as rows_of
 from tokitai_cli.oracles.variants.by_rows import recorded_on_rows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
-from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Recorded
+from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Change, Recorded
 
 # Elements of all wrong outputs of a case up to which all rows are changed, and changes that are tried
 # where rows cannot be taken apart.
@@ -112,7 +114,8 @@ def with_changes(
         for name, one in right.items():
             values, whole = outputs[name], one.dtype.kind in "iu"
             if one.shape == values.shape and (name not in same or untaken or (told and whole)):
-                changes[name][change.words] = _as_output(values, one)
+                dtype = request.outputs[name] if _is_narrow(answers[name], change) else ""
+                changes[name][change.words] = _as_output(values, one, dtype)
     return {
         name: msgspec.structs.replace(parts, changes=changes[name], rows=rows)
         for name, parts in answers.items()
@@ -163,9 +166,18 @@ def _same(reference: NDArray[Any], values: NDArray[Any]) -> bool:
     )
 
 
-def _as_output(values: NDArray[Any], reference: NDArray[Any]) -> NDArray[Any]:
+def _is_narrow(parts: ArrayParts, change: Change) -> bool:
+    """Whether a change is kept as the output holds it: of many large ones, but for a term's, which shows
+    by how much.
+    """
+    return pass_of(parts.reference) is not None and change.kind not in DROPPING
+
+
+def _as_output(values: NDArray[Any], reference: NDArray[Any], dtype: str = "") -> NDArray[Any]:
+    """Values in the reference's dtype; dtype: a float format that they are rounded to."""
     if reference.dtype.kind == "f":
-        return values.astype(np.float64)
+        wide = values.astype(np.float64)
+        return round_to(wide, dtype) if dtype else wide
     limits = (
         (0, 1)
         if reference.dtype == bool
