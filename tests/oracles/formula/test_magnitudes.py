@@ -121,9 +121,9 @@ def test_ends_are_those_of_the_error_and_made_where_they_are_asked_for() -> None
     found = product(a.parts, b.parts)
     assert isinstance(found, Around)
     whole = a @ b
-    assert whole.around is not None
+    assert whole.late is not None
     told = bounds(whole)
-    assert whole.around is None
+    assert whole.late is None
     assert np.all(told.low <= found.v - found.error() * (1 - 2.0**-40))
     assert np.all(told.high >= found.v + found.error() * (1 - 2.0**-40))
     assert np.all(told.error >= found.error() * (1 - 2.0**-40))

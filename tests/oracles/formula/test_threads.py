@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from tokitai_cli.core import parallel
-from tokitai_cli.oracles.formula import parts, reductions
+from tokitai_cli.oracles.formula import parts, scattered
+from tokitai_cli.oracles.formula.bounds import bounds, largest_error
 from tokitai_cli.oracles.formula.parts import Parts, exactly
+from tokitai_cli.oracles.formula.scattered import Scattered
+from tokitai_cli.oracles.formula.tracked import Tracked
 from tokitai_cli.oracles.variants.answer import evaluated
 from tokitai_cli.oracles.variants.request import FormulaCall, request_of
 
@@ -60,7 +63,7 @@ def _terms(kind: str, shape: tuple[int, ...]) -> Parts:
 def test_sums_by_index_are_the_same_by_rows(
     kind: str, start: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reductions, "BLOCK", 64)
+    monkeypatch.setattr(scattered, "BLOCK", 64)
     monkeypatch.setattr(parts, "_SHARED", 1)
     index = np.random.default_rng(3).integers(-30, 30, 90)
     before = np.zeros((30, 4, 5))
@@ -68,11 +71,21 @@ def test_sums_by_index_are_the_same_by_rows(
         before[::3, 1] = 1.5
     acc, terms = exactly(before), _terms(kind, (90, 4, 5))
     with np.errstate(all="ignore"):
-        monkeypatch.setattr(reductions, "_WORTH", 1 << 30)
-        want = reductions.added_at(acc, index, terms)
-        monkeypatch.setattr(reductions, "_WORTH", 1)
+        monkeypatch.setattr(scattered, "_WORTH", 1 << 30)
+        want = scattered.added_at(acc, index, terms)
+        monkeypatch.setattr(scattered, "_WORTH", 1)
         with parallel.sharing(threads):
-            got = reductions.added_at(acc, index, terms)
+            late = scattered.added_at(acc, index, terms)
+            assert isinstance(want, Parts)
+            assert isinstance(late, Scattered)
+            got, sides = late.parts(), bounds(Tracked(late), ends=False)
+            largest = largest_error(Tracked(late))
+    right = bounds(Tracked(want), ends=False)
+    for field in ("reference", "error_below", "error_above", "may_be_nan"):
+        np.testing.assert_array_equal(getattr(sides, field), getattr(right, field))
+    assert (sides.error_below is sides.error_above) == (right.error_below is right.error_above)
+    np.testing.assert_array_equal(largest, right.error)
+    np.testing.assert_array_equal(late.v, want.v)
     for one, other in zip(got, want, strict=True):
         assert (None if one is None else one.tobytes()) == (
             None if other is None else other.tobytes()

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.oracles.formula import native_rules
-from tokitai_cli.oracles.formula.parts import BLOCK, Floats, nearest
+from tokitai_cli.oracles.formula.parts import BLOCK, Floats, Parts, nearest
 from tokitai_cli.oracles.formula.precision import TOP
+from tokitai_cli.oracles.formula.products import Around
+from tokitai_cli.oracles.formula.scattered import Scattered
 from tokitai_cli.oracles.formula.tracked import Tracked
 
 # Of the difference of two float64 numbers.
@@ -43,13 +45,51 @@ class Bounds(NamedTuple):
 
 def bounds(a: Tracked, *, ends: bool = True) -> Bounds:
     """Reference and errors of a tracked array; ends: whether those of the interval are asked for."""
-    if not ends and a.around is not None:
-        v, error = a.around.v, a.around.error()
-        return Bounds(v, error, error, np.broadcast_to(np.zeros((), bool), v.shape), v, v, None)
-    _, lo, hi, n = a.parts
-    if n is None and a.choices is None and lo.min(initial=0) > -TOP and hi.max(initial=0) < TOP:
-        return _plain(a)
-    return _any(a)
+    late = None if ends or a.choices is not None else a.late
+    if late is not None and (sides := _sides_of_late(late)) is not None:
+        v, never = late.v, np.zeros((), bool)
+        return Bounds(v, *sides, np.broadcast_to(never, v.shape), v, v, None)
+    return _plain(a) if a.choices is None and _is_plain(a.parts) else _any(a)
+
+
+def largest_error(a: Tracked) -> Floats:
+    """The larger of both errors of `bounds`."""
+    if isinstance(a.late, Scattered) and a.choices is None:
+        error = np.empty(a.late.v.shape)
+
+        def put(rows: slice, part: Parts) -> bool:
+            if _is_plain(part):
+                error[rows] = 0.0 if part.point else np.maximum(*sides_of(*part[:3]))
+            return _is_plain(part)
+
+        if a.late.blocks(put):
+            return error
+    return bounds(a, ends=False).error
+
+
+def _is_plain(part: Parts) -> bool:
+    """Whether every result is a number and none overflows."""
+    below, above = part.lo.min(initial=0), part.hi.max(initial=0)
+    return part.n is None and bool(below > -TOP and above < TOP)
+
+
+def _sides_of_late(late: Around | Scattered) -> tuple[Floats, Floats] | None:
+    """Both errors, where every result is a number and none overflows."""
+    if isinstance(late, Around):
+        error = late.error()
+        return error, error
+    below, above = np.empty(late.v.shape), np.empty(late.v.shape)
+    inexact = []
+
+    def put(rows: slice, part: Parts) -> bool:
+        if _is_plain(part):
+            inexact.append(not part.point)
+            below[rows], above[rows] = (0.0, 0.0) if part.point else sides_of(*part[:3])
+        return _is_plain(part)
+
+    if not late.blocks(put):
+        return None
+    return (below, above) if any(inexact) else (below, below)
 
 
 def bracketed(bounds: Bounds) -> Bounds:

@@ -16,15 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.oracles.formula.kept import once
 from tokitai_cli.oracles.formula.parts import (
-    BLOCK,
     Flags,
     Floats,
-    Gathered,
     Parts,
     blocks,
-    broadcast,
     cut_parts,
     exactly,
     flags,
@@ -36,8 +32,6 @@ from tokitai_cli.oracles.formula.precision import OVERFLOW, ROUNDING_SUMS, accum
 # Of float64 sums and products, which are off themselves by at most n 2^-53 times the sum of magnitudes.
 OWN = 2.0**-53
 Axes = tuple[int, ...]
-# Terms from which sums by index are kept for the next call of the formula.
-_WORTH = 1 << 16
 
 
 def quantum(x: Floats) -> Floats:
@@ -99,7 +93,7 @@ class Sums(NamedTuple):
         return Sums(*(done[id(x)] for x in self))
 
 
-def _terms_of(a: Parts) -> Sums:
+def terms_of(a: Parts) -> Sums:
     """Sums of one term each."""
     least = quantum(a.v) if a.point else np.zeros(a.v.shape)
     no, never = np.zeros(a.v.shape, bool), np.zeros(a.v.shape, np.uint8)
@@ -127,7 +121,7 @@ def _terms_of(a: Parts) -> Sums:
 
 def _sums_of(a: Parts, axes: Axes) -> Sums:
     """Sums of one block, reduced axes kept as 1."""
-    sums = _terms_of(a).folded(lambda by, x: by.reduce(x, axis=axes, keepdims=True))
+    sums = terms_of(a).folded(lambda by, x: by.reduce(x, axis=axes, keepdims=True))
     if a.point and a.finite:
         return sums._replace(plus=(sums.size + sums.v) / 2, minus=(sums.size - sums.v) / 2)
     return sums
@@ -219,81 +213,5 @@ def prefix_sums(a: Parts, axis: int) -> Parts:
     column = [1] * a.v.ndim
     column[axis] = count
     gammas = np.array([current().gamma(i) for i in range(count)]).reshape(column)
-    sums = _terms_of(a).folded(lambda by, x: by.accumulate(x, axis=axis))
+    sums = terms_of(a).folded(lambda by, x: by.accumulate(x, axis=axis))
     return settled(sums, gammas, np.arange(1, count + 1).reshape(column))
-
-
-def added_at(acc: Parts, index: Any, values: Parts) -> Parts:
-    """`numpy.add.at`: `values` added to the elements of `acc` that `index` names, in any order."""
-    spread = broadcast(values, np.broadcast_shapes(values.v.shape, acc.v[index].shape))
-    by_rows = _is_list(index) and acc.v.ndim > 1 and len(index) == len(spread.v)
-    if by_rows and spread.v.size >= _WORTH:
-        return _added_by_rows(acc, index, spread)
-    sums, counts = _scattered(acc, index, spread)
-    return _settled_by_counts(sums, counts)
-
-
-def _added_by_rows(acc: Parts, index: NDArray[np.integer[Any]], spread: Parts) -> Parts:
-    """The same by blocks of rows of `acc`, each with what is added to it, in the same order."""
-    rows = len(acc.v)
-    where = np.where(index < 0, index + rows, index)
-    order = np.argsort(where, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=rows))])
-    step = max(BLOCK * rows // acc.v.size, 1)
-
-    def scattered(start: int) -> tuple[slice, Sums, NDArray[np.int64]]:
-        here = slice(start, min(start + step, rows))
-        mine = order[ends[here.start] : ends[here.stop]]
-        before = cut_parts(acc, (here, *(slice(None),) * (acc.v.ndim - 1)))
-        return here, *_scattered(before, where[mine] - start, _rows_of(spread, mine))
-
-    def every() -> list[tuple[slice, Sums, NDArray[np.int64]]]:
-        return list(shared_out(scattered, range(0, rows, step), acc.v.size))
-
-    plain = all(x.point and x.finite for x in (acc, spread))
-    found = once("added at", (acc.v, spread.v, index), every) if plain else every()
-    gathered = Gathered(acc.v.shape)
-    for _ in shared_out(
-        lambda one: gathered.put((one[0],), _settled_by_counts(one[1], one[2])), found, acc.v.size
-    ):
-        pass
-    return gathered.parts()
-
-
-def _is_list(index: Any) -> bool:
-    """Whether an index names rows."""
-    return isinstance(index, np.ndarray) and index.ndim == 1 and index.dtype.kind in "iu"
-
-
-def _rows_of(a: Parts, rows: NDArray[np.int64]) -> Parts:
-    n = None if a.n is None else a.n[rows]
-    return exactly(a.v[rows], n) if a.point else Parts(a.v[rows], a.lo[rows], a.hi[rows], n)
-
-
-def _settled_by_counts(sums: Sums, counts: NDArray[np.int64]) -> Parts:
-    """`settled` of sums of so many terms each."""
-    gammas = np.array([current().gamma(k) for k in range(int(counts.max(initial=1)))])
-    return settled(sums, gammas[np.maximum(counts - 1, 0)], counts)
-
-
-def _scattered(acc: Parts, index: Any, spread: Parts) -> tuple[Sums, NDArray[np.int64]]:
-    """Sums of each element of `acc` with the terms that `index` adds to it, and how many they are."""
-    shape = acc.v.shape
-    before = acc.v != 0
-    flat = (len(acc.v), *(1,) * (acc.v.ndim - 1)) if _is_list(index) and not before.any() else shape
-    counts = np.zeros(flat, np.int64)  # of whole rows, where all of a row has as many
-    np.add.at(counts, index, 1)
-    if flat == shape:
-        counts += before
-
-    def scattered(by: np.ufunc, terms: NDArray[Any]) -> NDArray[Any]:
-        whole = np.full(shape, np.inf if by is np.minimum else 0, terms.dtype)
-        if whole.dtype != np.float64 and not terms.any():
-            return whole
-        getattr(by, "at")(whole, index, terms)  # noqa: B009 - typed as if every ufunc had it
-        return whole
-
-    sums = _terms_of(spread).folded(scattered)
-    if acc.point and acc.finite and not acc.v.any():
-        return sums, counts  # there was nothing before
-    return _terms_of(acc).with_more(sums), counts

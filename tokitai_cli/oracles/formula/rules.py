@@ -18,7 +18,7 @@ from tokitai_cli.oracles.formula import (
     contraction,
     forms,
     places,
-    reductions,
+    scattered,
     unary,
 )
 from tokitai_cli.oracles.formula.array_protocol import MOVES
@@ -288,7 +288,7 @@ def method(ufunc: np.ufunc, kind: str, inputs: tuple[Any, ...], kwargs: dict[str
                 "numpy.zeros_like"
             )
         with np.errstate(all="ignore"):
-            target.parts = reductions.added_at(target.parts, index, track(values).parts)
+            target.hold(scattered.added_at(target.parts, index, track(values).parts))
         return None
     raise NoRuleError(f"numpy.{name}.{kind} has no error rule")
 

@@ -23,7 +23,10 @@ from tokitai_cli.oracles.formula.known import NOTHING_KNOWN, Known, NoRuleError
 from tokitai_cli.oracles.formula.parts import Flags, Floats, Parts, exactly, nearest
 from tokitai_cli.oracles.formula.precision import current, in_double
 from tokitai_cli.oracles.formula.products import Around
+from tokitai_cli.oracles.formula.scattered import Scattered
 
+# Values whose ends are not made before they are asked for.
+Late = Around | Scattered
 # Whole numbers up to here are float32.
 _WHOLE = 2.0**24
 
@@ -52,7 +55,7 @@ class Tracked(Moving):
 
     def __init__(
         self,
-        parts: Parts | Around,
+        parts: Parts | Late,
         known: Known = NOTHING_KNOWN,
         choices: NDArray[np.bool_] | None = None,
         *,
@@ -71,8 +74,8 @@ class Tracked(Moving):
 
     @property
     def parts(self) -> Parts:
-        """See above; the ends of a product are made where they are asked for."""
-        if isinstance(self._held, Around):
+        """See above; the ends of products and of sums by index are made where they are asked for."""
+        if not isinstance(self._held, Parts):
             self._held = self._held.parts()
         return self._held
 
@@ -81,9 +84,13 @@ class Tracked(Moving):
         self._held = parts
 
     @property
-    def around(self) -> Around | None:
-        """What a product of matrices is made of, where its ends were not asked for."""
-        return self._held if isinstance(self._held, Around) else None
+    def late(self) -> Late | None:
+        """What the array is made of, where its ends were not asked for."""
+        return None if isinstance(self._held, Parts) else self._held
+
+    def hold(self, parts: Parts | Late) -> None:
+        """Take on other values."""
+        self._held = parts
 
     def plain(self) -> Floats:
         """The float64 values."""

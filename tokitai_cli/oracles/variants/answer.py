@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.dtypes import FORMATS
-from tokitai_cli.oracles.formula.bounds import Bounds, bounds, bracketed
+from tokitai_cli.oracles.formula.bounds import Bounds, bounds, bracketed, largest_error
 from tokitai_cli.oracles.formula.double import Double, double
 from tokitai_cli.oracles.formula.known import NoRuleError, ReductionError
+from tokitai_cli.oracles.formula.parts import BLOCK
 from tokitai_cli.oracles.formula.precision import OVERFLOW, STEP, Precision, allowing
 from tokitai_cli.oracles.formula.relations import stored
 from tokitai_cli.oracles.formula.tape import Tape
@@ -87,9 +88,8 @@ def evaluated(call: FormulaCall, request: Request) -> dict[str, ArrayParts]:
 def _one_error(parts: ArrayParts) -> ArrayParts:
     errors = parts.errors()
     assert errors is not None
-    return msgspec.structs.replace(
-        parts, error=np.maximum(*errors), error_below=None, error_above=None
-    )
+    error = np.maximum(*errors, out=errors[0])
+    return msgspec.structs.replace(parts, error=error, error_below=None, error_above=None)
 
 
 def _sides(call: FormulaCall, request: Request) -> tuple[dict[str, ArrayParts], dict[str, bool]]:
@@ -175,15 +175,24 @@ def _bounds_of(value: Any, dtype: str) -> Bounds:
     return bracketed(told) if dtype == "float32" else told
 
 
+def _largest_error(value: Any, dtype: str) -> NDArray[np.float64]:
+    """The larger of both errors of the same."""
+    tracked = track(value)
+    if dtype == "float32" or tracked.double:
+        return _bounds_of(tracked, dtype).error
+    return largest_error(tracked)
+
+
 def _alike(parts: ArrayParts) -> bool:
     """Whether the sides differ by float64's own roundings of the ends at most."""
     errors = parts.errors()
     if errors is None or errors[0] is errors[1]:
         return True
-    below, above = errors
+    below, above, reference = (x.reshape(-1) for x in (*errors, parts.reference))
     # Where they are not alike, a few elements mostly tell.
-    for some in (slice(0, _FEW), slice(_FEW, None)):
-        under, over, at = (x.reshape(-1)[some] for x in (below, above, parts.reference))
+    starts = [0, *range(_FEW, reference.size, BLOCK)]
+    for start, stop in zip(starts, [*starts[1:], reference.size], strict=True):
+        under, over, at = (x[start:stop] for x in (below, above, reference))
         with np.errstate(invalid="ignore"):
             near = np.abs(under - over) <= _ALIKE * np.abs(at)
         if not np.all(near | (under == over)):
@@ -253,7 +262,7 @@ def _add_unbounded(
         errors = parts.errors()
         if errors is None or name not in result:
             continue
-        apart = _bounds_of(result[name], dtypes[name]).error
+        apart = _largest_error(result[name], dtypes[name])
         with np.errstate(invalid="ignore"):
             wide = np.maximum(*errors) > _MUCH * apart + STEP
         wide &= np.isfinite(parts.reference)
@@ -271,5 +280,5 @@ def _add_probable(
         result = call.call(known_input)
     for name, parts in found.items():
         if name in result and parts.errors() is not None:
-            probable = _bounds_of(result[name], dtypes[name]).error
+            probable = _largest_error(result[name], dtypes[name])
             found[name] = msgspec.structs.replace(parts, error_probable=probable)

@@ -13,6 +13,7 @@ from tokitai_cli.oracles.formula.array_protocol import Moving
 from tokitai_cli.oracles.formula.contraction import letters
 from tokitai_cli.oracles.formula.products import multiplied
 from tokitai_cli.oracles.formula.tracked import branch_on_values
+from tokitai_cli.oracles.variants.lost_terms import add_without
 from tokitai_cli.oracles.variants.wrong_branches import BRANCHING, branched
 from tokitai_cli.oracles.variants.wrong_formulas import (
     EXTREMES,
@@ -222,24 +223,10 @@ def _added_at(target: Any, ufunc: np.ufunc, plain: list[Any]) -> None:
     kind = target.tape.next("add.at", _SCATTERED * added.size, terms)
     target.behind |= Behind(frozenset({len(target.tape.operations) - 1})) | _behind(*plain)
     if kind in OF_SUMS and is_list:
-        kept = _kept(index, added, kind)
-        index, added = index[kept], added[kept]
-    np.add.at(values, index, added)
+        add_without(values, index, added, kind)
+    else:
+        np.add.at(values, index, added)
     target.values = np.asarray(_blurred(values, kind))
-
-
-def _kept(index: Array, added: Array, kind: str) -> Array:
-    """Which additions are left where each element loses the one that `kind` says."""
-    places = np.arange(len(index))
-    if kind == "half":
-        return places[: len(index) - len(index) // 2]
-    weights = {"first": -places, "last": places}.get(kind)
-    if weights is None:
-        wide = np.nan_to_num(added.astype(np.float64), posinf=0.0, neginf=0.0)
-        weights = np.square(wide.reshape(len(index), -1)).sum(axis=1)
-    order = np.lexsort((weights, index))
-    lost = np.append(index[order][1:] != index[order][:-1], True)
-    return np.sort(order[~lost])
 
 
 def _spread(

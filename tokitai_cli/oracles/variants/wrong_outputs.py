@@ -176,7 +176,7 @@ def _is_narrow(parts: ArrayParts, change: Change) -> bool:
 def _as_output(values: NDArray[Any], reference: NDArray[Any], dtype: str = "") -> NDArray[Any]:
     """Values in the reference's dtype; dtype: a float format that they are rounded to."""
     if reference.dtype.kind == "f":
-        wide = values.astype(np.float64)
+        wide = values.astype(np.float64, copy=False)
         return round_to(wide, dtype) if dtype else wide
     limits = (
         (0, 1)
