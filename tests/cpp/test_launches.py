@@ -36,6 +36,10 @@ CASES = {
         "int g = n; while (g > 9) g = next(g); plain<<<g, 1>>>(x, n, 3);",
         "plain<>[?|1|](n, 3)",
     ),
+    "a counter that is passed": (
+        "dim3 g; for (int i = m; i > 0; i--) { g.x = i; g.y = i + 1; plain<<<g, 32>>>(x, i, n); }",
+        "plain<>[i i + 1 ?|32|](?, n)",
+    ),
     "a pointer": ("auto f = &k<float, 4>; f<<<n, 32>>>(x, m);", "k<float, 4>[n|32|](m)"),
     "a pointer by name": ("auto f = plain; f<<<n, 32>>>(x, m, 1);", "plain<>[n|32|](m, 1)"),
     "a wrapper": ("wrap(k<float, 3>, n / 2, x, m);", "k<float, 3>[(n) / 2|128|]()"),

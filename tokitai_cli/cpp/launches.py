@@ -6,13 +6,13 @@ of a dispatch macro need no rules of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.function_calls import call
-from tokitai_cli.cpp.body.polynomial import Polynomial, constant
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.body.reader import READERS
 from tokitai_cli.cpp.body.symbolic_values import (
     Cell,
@@ -171,14 +171,19 @@ def _note(
         return
     kernels, arguments = _kernels(walk, callee)
     fitting = [one for one in kernels if not given or len(one.parameters) >= len(given)]
+    words = {
+        str(value): variable(text_of(one))
+        for one, value in zip(given, values, strict=True)
+        if one.type == "identifier" and isinstance(value, Polynomial) and "#" in str(value)
+    }
     origin = walk.program.unit.origin(node.start_byte)
     for kernel in (fitting or kernels)[:1]:
         walk.seen.append(
             Launch(
                 kernel,
                 _template(walk, kernel, arguments, values),
-                _extents(walk, grid),
-                _extents(walk, block),
+                _extents(walk, grid, words),
+                _extents(walk, block, words),
                 _known(walk.number(shared)) if shared is not None else None,
                 tuple(text_of(one) for one in given),
                 tuple(_known(one) for one in values),
@@ -231,10 +236,16 @@ def _template(
     return tuple(found)
 
 
-def _extents(walk: Walk, value: Value) -> tuple[Polynomial | None, ...]:
-    if isinstance(value, Record):
-        return tuple(_known(walk.member(value, axis)) for axis in "xyz")
-    return (_known(value), constant(1), constant(1))
+def _extents(
+    walk: Walk, value: Value, words: Mapping[str, Polynomial]
+) -> tuple[Polynomial | None, ...]:
+    """x, y and z of a grid or block; words: variables that are passed, by the names made up for them."""
+    one = constant(1)
+    every = (
+        [walk.member(value, x) for x in "xyz"] if isinstance(value, Record) else [value, one, one]
+    )
+    told = (each.with_values(words) if isinstance(each, Polynomial) else each for each in every)
+    return tuple(map(_known, told))
 
 
 def _fields(values: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Polynomial]]:
