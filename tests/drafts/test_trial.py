@@ -99,6 +99,18 @@ __global__ void k(const float* x, float* y, int planes, int rows, int w) {
 void host(const float* x, float* y, int planes, int rows, int w) {
   k<<<dim3(rows, planes), 64>>>(x, y, planes, rows, w);
 }""",
+    # Blocks are counted back from a size that only the host's loop says to be the larger one.
+    "back": """__global__ void k(int* a, int cols, int i, int width) {
+  int x = blockIdx.x + width - i, y = width - blockIdx.x - 1;
+  a[cols * 16 * y + 16 * x + threadIdx.x] += 1;
+}
+void host(int* a, int cols) {
+  dim3 grid;
+  for (int i = (cols - 1) / 16 - 1; i >= 1; i--) {
+    grid.x = i;
+    k<<<grid, 16>>>(a, cols, i, (cols - 1) / 16);
+  }
+}""",
     "unbuilt": "__global__ void k(float* y, int n) { y[0] = nowhere(n); }",
 }
 
@@ -134,6 +146,13 @@ def test_sizes_become_multiples_where_a_vector_is_misaligned(tmp_path: Path) -> 
     spec = yaml.safe_load(found.draft.spec)
     assert spec["params"]["w"]["multiple_of"] % 4 == 0
     assert all(one["shape"]["w"] % 4 == 0 for one in spec["suites"]["quick"])
+
+
+def test_a_size_grows_that_indices_are_counted_back_from(tmp_path: Path) -> None:
+    found = settled(tmp_path, "back")
+    assert not found.ended.why
+    spec = yaml.safe_load(found.draft.spec)
+    assert spec["variants"]["main"]["launches"][0]["grid"] == ["i"]
 
 
 def test_an_array_grows_to_what_was_reached(tmp_path: Path) -> None:

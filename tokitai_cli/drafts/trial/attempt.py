@@ -35,7 +35,9 @@ _UNDECLARED = re.compile(
     r"[\u2018'`]([A-Z_][A-Z0-9_]*)[\u2019'] was not declared|undeclared identifier '([A-Z_][A-Z0-9_]*)'"
 )
 
-_MISALIGNED = "misaligned "  # what the harness says of such an access
+# What the harness says of such accesses.
+_MISALIGNED = "misaligned "
+_BELOW = re.compile(r"\bbytes? before array\b|\bindex that wrapped around\b")
 
 Serve = Callable[[Case, Mapping[str, NDArray[Any]]], RunResult]
 
@@ -56,6 +58,8 @@ class TrialResult(msgspec.Struct, frozen=True):
     undeclared: str = ""
     #: Whether a vector was read or written at an address that is none of a vector.
     misaligned: bool = False
+    #: Whether something before an array's first element was read or written.
+    below: bool = False
 
 
 class Runner(Protocol):
@@ -85,7 +89,13 @@ def attempt(draft: Draft, folder: Path, serve: Serve) -> TrialResult:
         result = serve(case, {name: one.array for name, one in inputs.draw(case).items()})
     except ChildCrashedError as error:
         why = _line(error)
-        return TrialResult(why, error.array, _reached(case, error), misaligned=_MISALIGNED in why)
+        return TrialResult(
+            why,
+            error.array,
+            _reached(case, error),
+            misaligned=_MISALIGNED in why,
+            below=_BELOW.search(why) is not None,
+        )
     except (ChildTimeoutError, NotRunError) as error:
         return TrialResult(_line(error))
     except TokitaiError as error:

@@ -130,6 +130,13 @@ def _multiple(one: ParamDraft, step: int) -> ParamDraft:
     return msgspec.structs.replace(new, default=new.fitting(one.default + whole - 1))
 
 
+def with_larger(draft: SpecDraft, name: str, factor: int) -> SpecDraft:
+    """One size so many times as large, as far as the kernel takes that."""
+    one = draft.params[name]
+    new = msgspec.structs.replace(one, default=one.fitting(one.default * factor))
+    return msgspec.structs.replace(draft, params={**draft.params, name: new})
+
+
 def _unsigned(draw: Flow, dtype: str, bits: int) -> Flow:
     below = dtype.startswith("u") and draw.get("value") == -1
     return {**draw, "value": f"2 ** {bits} - 1"} if below else draw

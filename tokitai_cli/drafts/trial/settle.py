@@ -18,6 +18,7 @@ from tokitai_cli.drafts.trial.changes import (
     with_elements,
     with_fields,
     with_halves,
+    with_larger,
     with_macro,
     with_multiples,
     with_shared,
@@ -33,6 +34,7 @@ _WHOLE: tuple[Flow, ...] = (
     *({"kind": "constant", "value": one} for one in (0, -1, 1)),
 )
 _HALVINGS = (3, 6)
+_LARGER = 16  # times a size that others are taken from, where that leads before an array
 _LANES = 8  # numbers of a vector, of the most that one has
 _FIELDS = 5  # of sizes in arrays of structs, where 1 leaves nothing within a border
 _MOST_MACROS = 4
@@ -91,6 +93,8 @@ def _changes(step: _Step, ended: TrialResult) -> Iterator[_Step]:
     if ended.misaligned:
         new, grown = (with_multiples(one, _LANES) for one in (step.model, step.grown))
         yield change(step, model=new, grown=grown)
+    for name in step.model.params if ended.below else ():
+        yield change(step, model=with_larger(step.grown, name, _LARGER))
     if ended.array == DYNAMIC_SHARED:
         for margin in _MARGINS:
             more = int(margin * ended.reached)
