@@ -43,7 +43,7 @@ def test_elements_that_functions_load_and_store_are_read(tmp_path: Path) -> None
     assert "out_: {dtype: float32, shape: [N, C]}" in outputs
     assert "mean: {dtype: float32, shape: [N]}" in outputs
     assert "inout" not in text
-    assert 'grid: ["(((N * 32) + 256-1) // 256)"]' in text
+    assert 'grid: ["(32 * N + 255) // 256"]' in text
     assert "block: [256]" in text
 
 
@@ -147,6 +147,6 @@ def test_members_of_classes_that_template_arguments_name_are_numbers(tmp_path: P
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "spec.yaml").read_text("utf-8")
     assert 'kernel: "tiny::scaled<tiny::Tile<8, 16>, float>"' in text
-    assert 'grid: ["(p_n + 16 - 1) // 16", "(p_m + 8 - 1) // 8"]' in text
+    assert 'grid: ["(p_n + 15) // 16", "(p_m + 7) // 8"]' in text
     assert "block: [128]" in text or 'block: ["8 * 16"]' in text
     assert "p_d: {dtype: float32, shape: [p_m, p_n]}" in text

@@ -82,7 +82,7 @@ void host(float* x, int n, int threads) { shared<<<1, threads, n * sizeof(float)
         ("tile", ["y: {dtype: float32, shape: [", "(large enough for what its indices may reach"]),
         ("walk", ["edges: {kind: constant, value: 0}", "y: {dtype: float32, shape: [n]}"]),
         ("inner", ["N: {default: 280,"]),
-        ("shared", ['shared: "n * 4 + 16384"  # guess: bytes of shared memory']),
+        ("shared", ['shared: "4 * n + 16384"  # guess: bytes of shared memory']),
         ("large", ["a: {default: 48,", "b: {default: 20,"]),
         ("pick", ["rand: {kind: uniform}"]),
     ],

@@ -104,7 +104,7 @@ def test_drafts_load_and_follow_the_hosts_launch(tmp_path: Path) -> None:
     assert list(scale.inputs) == ["x"]
     assert list(scale.outputs) == ["y"]
     assert [scale.launches[0].grid, scale.launches[0].block] == [
-        ["(rows + 128 - 1) // 128", 2],
+        ["(rows + 127) // 128", 2],
         [128],
     ]
     assert scale.scalars["alpha"].dtype == "float32"

@@ -141,7 +141,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
                      'grid: ["ceil_div(n, 256)"]  # guess: the host has']),
         ("batched", ["a: {dtype: float32, shape: [batch, m, k]}",
                      "b: {dtype: float32, shape: [batch, k, n]}",
-                     'args: [a, b, c, m, n, k, "m * k", "k * n"]']),
+                     'args: [a, b, c, m, n, k, "k * m", "k * n"]']),
         ("filter", ["decay: {dtype: float32, shape: [channels, 4]}  # guess: its shape, according",
                     "channels: {default: 40, help", "channels: 257, steps: 5}, why: a tail",
                     "y: {dtype: float32, shape: [batch, channels, steps]}"]),

@@ -105,7 +105,7 @@ int main() {
         ("named", ['kernel: "named<Times>"', "op_: {}"]),
         ("tiles", ['kernel: "tiles<32>"  # guess: what part stands for']),
         ("gather", ['kernel: "gather<int>"  # guess: what I stands for']),
-        ("grid", ['grid: ["', "min(1, n % 2)", 'block: ["(warp_size * 2)"]', "min(n, m)", "* 4) * 4"]),
+        ("grid", ['+ (n + 1) // 2 - n // 2"]', 'block: ["2 * warp_size"]', "16 * min(m, n)"]),
         ("bounded", ["block: [64]  # guess:"]),
         ("lanes", ["block: [warp_size, 8]  # guess:"]),
         ("fixed", ["grid: [8, 2]  # guess: the host has 32768, 2"]),

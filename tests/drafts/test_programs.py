@@ -148,8 +148,8 @@ int main() { steps<<<1, 64>>>(y); }
     ("text", "told"),
     [
         (CONSTANTS, {
-            "clear": ["low: {dtype: float32, shape: [8]", 'block: ["1 * 32"]'],
-            "sum": ["table: {dtype: int32, shape: [512]", 'shared: "(1 * 32) * 4"'],
+            "clear": ["low: {dtype: float32, shape: [8]", 'block: [32]'],
+            "sum": ["table: {dtype: int32, shape: [512]", 'shared: 128'],
             "add": ["sums: {dtype: uint64, shape: [64, 2]"],
             "walk": ["by: every_steps_by}, {at:"],
         }),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient, constant
+from tokitai_cli.cpp.body.polynomial import Atom, Composite, Polynomial, Quotient, constant
 from tokitai_cli.cpp.body.symbolic_values import (
     Access,
     Applied,
@@ -233,6 +233,9 @@ class IndexBounds:
                 self._interval(one, constraints, depth) for one in (atom.dividend, atom.divisor)
             )
             return divided(above, below, real=bool(names & self._facts.reals))
+        if isinstance(atom, Composite):
+            parts = [self._interval(one, constraints, depth) for one in atom.parts]
+            return applied(atom.function, parts) if atom.function in {"min", "max"} else UNKNOWN
         if atom in self._assumed:
             return self._assumed[atom]
         if atom in self._known:

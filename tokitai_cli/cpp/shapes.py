@@ -65,9 +65,8 @@ def _rank(shape: list[Polynomial]) -> tuple[bool, bool, int, int]:
 
 def is_moving(atom: Atom) -> bool:
     """Whether an atom differs between threads, or between passes of a loop."""
-    if isinstance(atom, Quotient):
-        inner = atom.dividend.atoms() | atom.divisor.atoms()
-        return any(is_moving(one) for one in inner)
+    if not isinstance(atom, str):
+        return any(map(_moves, atom.parts))
     return any(mark in atom for mark in _MOVING)
 
 

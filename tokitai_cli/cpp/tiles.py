@@ -179,10 +179,16 @@ def in_sizes(extent: Polynomial, names: Mapping[str, str]) -> str:
 
 
 def _atom(atom: Atom, names: Mapping[str, str]) -> str:
-    if not isinstance(atom, Quotient):
+    if isinstance(atom, str):
         return names.get(atom, "")
-    above, below = in_sizes(atom.dividend, names), in_sizes(atom.divisor, names)
-    return f"{_grouped(above)} // {_grouped(below)}" if above and below else ""
+    parts = [in_sizes(one, names) for one in atom.parts]
+    if not all(parts):
+        return ""
+    if isinstance(atom, Quotient):
+        return f"{_grouped(parts[0])} // {_grouped(parts[1])}"
+    if atom.function in {"?>", "?!="} and parts[1:] == ["0", "1", "0"]:
+        return f"min(1, {parts[0]})"
+    return f"{atom.function}({', '.join(parts)})" if atom.function in {"min", "max"} else ""
 
 
 def _grouped(text: str) -> str:

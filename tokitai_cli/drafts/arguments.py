@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 
 from tokitai_cli.cpp.elements import ELEMENTS
+from tokitai_cli.cpp.host.launch import Launch
 from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
-from tokitai_cli.cpp.source.host_types import template_argument
-from tokitai_cli.cpp.source.launches import HostLaunch, arguments_at
+from tokitai_cli.cpp.source.launches import arguments_at
 from tokitai_cli.cpp.source.macro_text import WORD, split
 from tokitai_cli.cpp.source.signatures import Kernel, declaration_of, parameter_list
 from tokitai_cli.cpp.source.types import Types
@@ -32,7 +32,7 @@ _BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true"
 
 
 def template_arguments(
-    kernel: Kernel, launch: HostLaunch | None, program: Program
+    kernel: Kernel, launch: Launch | None, program: Program
 ) -> tuple[list[str], list[str]]:
     """Arguments of the host's launch; where it leaves them to be found out, what is common.
 
@@ -52,13 +52,11 @@ class _Guesser:
         self._functions = functions - others  # no values without a call
         self._known = names | program.macros.keys() | _BUILTIN
 
-    def arguments(self, launch: HostLaunch | None) -> tuple[list[str], list[str]]:
+    def arguments(self, launch: Launch | None) -> tuple[list[str], list[str]]:
         found, guessed = [], []
         explicit = self._explicit()
         for index, one in enumerate(self._kernel.template):
-            text = ""
-            if launch is not None:
-                text = template_argument(self._program, self._kernel, launch, index)
+            text = "" if launch is None else next(iter(launch.template[index : index + 1]), "")
             text = text or next(iter(explicit[index : index + 1]), one.default)
             if not self._fits(one, text):
                 text = self._guess(one, text)

@@ -14,11 +14,15 @@ import msgspec
 from tokitai_cli.core.flags import fault
 from tokitai_cli.core.model.harness import MAX_WORDS
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.arithmetic import polynomial_of
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.build_macros import as_flags
+from tokitai_cli.cpp.host.launch import Launch
+from tokitai_cli.cpp.host.launches import launches_of
+from tokitai_cli.cpp.host.written import number_of
 from tokitai_cli.cpp.indices.comments import launch_in
 from tokitai_cli.cpp.indices.kernel_text import flat
-from tokitai_cli.cpp.source.host_values import value_of
-from tokitai_cli.cpp.source.launches import HostLaunch, constants_of, launches_of, resolved
+from tokitai_cli.cpp.source.launches import constants_of
 from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
@@ -26,7 +30,8 @@ from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, v
 from tokitai_cli.cpp.tiles import facts_of
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.arguments import qualified, template_arguments
-from tokitai_cli.drafts.host_memory import at_host
+from tokitai_cli.drafts.host_memory import at_host, numbers_of
+from tokitai_cli.drafts.host_words import sizes_of_types
 from tokitai_cli.drafts.known_facts import DraftContext, DraftSubject
 from tokitai_cli.drafts.leaves import LaunchArguments
 from tokitai_cli.drafts.like import TemplateOp, like
@@ -71,7 +76,7 @@ def drafts(
     program was read with. op: a shipped op's variant that formula, profiles and suites are taken from.
     room: see `DraftContext`. supposed: macros of the program that the build is guessed to define.
     """
-    launches = launches_of(program, None if room else returned(program))
+    launches = launches_of(program)
     here = folder or program.source.parent
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
     given = as_flags(program.defines)
@@ -83,7 +88,7 @@ def drafts(
     origin = DraftContext(paths[0], paths[1:], flags, room, sorted(supposed))
     found = []
     kernels, variables = kernels_of(program), variables_of(program)
-    by_name: dict[str, list[HostLaunch]] = {}
+    by_name: dict[str, list[Launch]] = {}
     for one in launches:
         by_name.setdefault(one.kernel, []).append(one)
     named: dict[str, list[Kernel]] = {}
@@ -91,7 +96,7 @@ def drafts(
         named.setdefault(kernel.qualified, []).append(kernel)
     for kernel in kernels:
         mine = by_name.get(kernel.name, [])
-        fitting = [one for one in mine if len(one.args) == len(kernel.parameters)] or mine
+        fitting = [one for one in mine if len(one.arguments) == len(kernel.parameters)] or mine
         same = named[kernel.qualified]
         overloaded = any(one.parameters != kernel.parameters for one in same)
         launch = fitting[0] if fitting else None
@@ -109,7 +114,7 @@ class _Asked(NamedTuple):
 
     program: Program
     kernel: Kernel
-    launch: HostLaunch | None
+    launch: Launch | None
     origin: DraftContext
     op: TemplateOp | None
     #: Whether another one has its name.
@@ -144,15 +149,15 @@ def _draft(asked: _Asked) -> Draft:
     members = _members(program, given)
     if launch is not None:
         called = dict(zip(launch.template, arguments, strict=False))
-        launch = _with_members(launch, members | _members(program, called))
+        launch = _with_members(launch, members | _members(program, called), given | called)
     constants = constants_of(program) | given
     body = spread(_put_in(kernel.body, members), returned(program))
     plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
     source = (source_text.read(kernel.file) or b"").decode("utf-8", "replace")
     reached = reached_text(program, kernel, heads=True)
-    host = {} if origin.room else _of_host(program, kernel, launch, leaves)
+    host = {} if origin.room else _of_host(launch, leaves)
     if launch is None and not origin.room:
-        launch = _commented(kernel, source, constants)
+        launch = _commented(program, kernel, source, constants)
     subject = DraftSubject(
         plain, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading,
         own_shapes=op is None,
@@ -160,7 +165,7 @@ def _draft(asked: _Asked) -> Draft:
     model, formula = draft_of(subject)
     if op is not None:
         model, formula = like(model, kernel.name, leaves.found, leaves.args, op)
-    of_host = None if origin.room else at_host(model, program, kernel, launch)
+    of_host = None if origin.room else at_host(model, launch, leaves)
     return Draft(kernel, instance, (), model, formula, of_host)
 
 
@@ -197,14 +202,18 @@ def _reasons(kernel: Kernel, leaves: LaunchArguments) -> list[str]:
     return reasons
 
 
-def _commented(kernel: Kernel, source: str, constants: Mapping[str, str]) -> HostLaunch | None:
+def _commented(
+    program: Program, kernel: Kernel, source: str, constants: Mapping[str, str]
+) -> Launch | None:
     """The launch that comments beside the kernel say, None where they say none."""
-    grid, block = ([resolved(one, constants) for one in told] for told in launch_in(source, kernel))
+    tree, extents = program.trees[0], launch_in(source, kernel)
+    grid, block = (tuple(number_of(tree, one) for one in listed) for listed in extents)
     if not grid + block:
         return None
-    args = [one.name for one in kernel.parameters]
-    where = (kernel.line, kernel.file, kernel.file, 0, True)
-    return HostLaunch(kernel.name, [], grid, block, "0", args, *where)
+    args = tuple(variable(one.name) for one in kernel.parameters)
+    where = kernel.file, kernel.line
+    launch = Launch(kernel.name, (), grid, block, constant(0), args, *where, commented=True)
+    return launch.with_values(_numbers(launch, constants))
 
 
 def _members(program: Program, types: Mapping[str, str]) -> dict[str, str]:
@@ -216,24 +225,30 @@ def _members(program: Program, types: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-def _with_members(launch: HostLaunch, members: Mapping[str, str]) -> HostLaunch:
-    return msgspec.structs.replace(
-        launch,
-        grid=[_put_in(one, members) for one in launch.grid],
-        block=[_put_in(one, members) for one in launch.block],
-        shared=_put_in(launch.shared, members),
-    )
+def _with_members(launch: Launch, members: Mapping[str, str], meaning: Mapping[str, str]) -> Launch:
+    """The launch with numbers of classes and bytes of types.
+
+    meaning: what parameters of templates stand for.
+    """
+    values = _numbers(launch, {**members, **meaning})
+    for one in (*launch.grid, *launch.block, launch.shared):
+        values |= sizes_of_types(one, meaning)
+    return launch.with_values(values)
+
+
+def _numbers(launch: Launch, meaning: Mapping[str, str]) -> dict[str, Polynomial]:
+    """Numbers for names of a launch's extents."""
+    every = (*launch.grid, *launch.block, launch.shared)
+    names = {name for one in every for name in one.names()} & meaning.keys()
+    told = {name: polynomial_of(meaning[name]) for name in names}
+    return {name: number for name, number in told.items()
+            if number is not None and number.number is not None}  # fmt: skip
 
 
 def _put_in(text: str, members: Mapping[str, str]) -> str:
     return re.sub(r"\b\w+::\w+\b", lambda match: members.get(match[0], match[0]), text)
 
 
-def _of_host(
-    program: Program, kernel: Kernel, launch: HostLaunch | None, leaves: LaunchArguments
-) -> dict[str, float]:
+def _of_host(launch: Launch | None, leaves: LaunchArguments) -> dict[str, float]:
     """Numbers that the host passes, by the names of the spec."""
-    places = {one.name: leaves.places[one.name] for one in leaves.found if not one.pointers}
-    plain = {name: re.sub(r"\\s\*|\\", "", place) for name, place in places.items()}
-    told = {name: value_of(program, kernel, launch, place) for name, place in plain.items()}
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: float(number) for name, number in numbers_of(launch, leaves).items()}

@@ -6,8 +6,8 @@ import re
 
 import msgspec
 
-from tokitai_cli.core import expressions
-from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.body.polynomial import Polynomial, variable
+from tokitai_cli.cpp.host.launch import name_in
 from tokitai_cli.cpp.indices.comments import known as known_words
 from tokitai_cli.cpp.indices.comments import shapes_in
 from tokitai_cli.drafts.known_facts import Known
@@ -54,50 +54,52 @@ def add_rows(known: Known, launching: Launching) -> None:
     if not unknown or not known.sizes:
         return
     if not known.origin.room:
-        said = {axis: _in_grid(known, launching, by_axis.get(axis, "")) for axis in unknown}
+        said = {axis: _in_grid(known, launching, by_axis.get(axis)) for axis in unknown}
         known.text.axes |= {
             axis: one for axis, one in said.items() if not re.search("//|div|min|max", one)
         }
         unknown = [axis for axis in unknown if not said[axis]]
-    told = by_axis.get(unknown[0], "") if unknown else ""
-    if not unknown or (told and launching.in_sizes(told)):
-        return  # the host's own expression says it
+    unsaid = [axis for axis in unknown if not _is_said(launching, by_axis.get(axis))]
+    if not unsaid:
+        return  # the host's own expressions say it
+    told = by_axis.get(unsaid[0])
     taken = {one.name for one in known.parameters}
     name = next(one for one in ("rows", "blocks", "count") if one not in taken)
-    if re.fullmatch(r"[A-Za-z]\w*", told) and free(told) not in taken:
-        name = free(told)
+    if (word := name_in(told)).isidentifier() and free(word) not in taken:
+        name = free(word)
     known.text.add_rows(known.add_size(name))
+
+
+def _is_said(launching: Launching, extent: Polynomial | None) -> bool:
+    return extent is not None and bool(launching.in_sizes(extent))
 
 
 def _name_counted(known: Known, axis: str) -> bool:
     """Whether an extent of the grid is a number that the host has a name for: it becomes a size."""
     launch, at = known.launch, "xyz".index(axis)
     name = next(iter(launch.counted[at : at + 1]), "") if launch else ""
-    if launch is None or not name or name in launch.args:
+    if launch is None or not name:
         return False
     size = known.sizes_of_host[name] = known.add_size(name)
-    known.host_values[size] = int(launch.grid[at])
-    grid = [*launch.grid[:at], name, *launch.grid[at + 1 :]]
+    known.host_values[size] = launch.grid[at].number or 0
+    grid = (*launch.grid[:at], variable(name), *launch.grid[at + 1 :])
     known.launch = msgspec.structs.replace(launch, grid=grid)
     known.text.axes[axis] = size
     return True
 
 
-def _in_grid(known: Known, launching: Launching, text: str) -> str:
+def _in_grid(known: Known, launching: Launching, extent: Polynomial | None) -> str:
     """An extent of the host's grid, its own variables sizes of the spec; empty where it is none."""
-    if told := launching.in_sizes(text):
+    if extent is None or known.launch is None:
+        return ""
+    if told := launching.in_sizes(extent):
         return told
-    given, block = (known.launch.args, known.launch.block) if known.launch else ([], [])
-    sizes = {one.name for one in known.sizes}
-    pairs = zip(given, known.leaves.args, strict=False)
-    said = {host for host, one in pairs if one.name in sizes}
-    said |= sizes | {*known.sizes_of_host, *re.findall(r"\w+", " ".join(block))}
-    words = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", text)) - said
-    try:
-        plain = words <= {*expressions.names_in(text.replace("/", "//"))}
-    except SpecError:
-        plain = False
-    if not plain or not words or len(words) > _OF_HOST or words & {*given}:
+    handed = known.launch.handed
+    in_block = {name for one in known.launch.block for name in one.names()}
+    names = extent.names() - {*known.sizes_of_host} - in_block
+    words = {one for one in names if one not in handed or not known.in_sizes(variable(one))}
+    plain = all(one.isidentifier() for one in words)
+    if not plain or not words or len(words) > _OF_HOST or words & handed:
         return ""
     known.sizes_of_host |= {one: known.add_size(one) for one in sorted(words, reverse=True)}
-    return launching.in_sizes(text)
+    return launching.in_sizes(extent)

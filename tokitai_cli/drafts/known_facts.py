@@ -8,18 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli.core import expressions
+from tokitai_cli.cpp.body.polynomial import Polynomial, variable
+from tokitai_cli.cpp.host.launch import Launch, name_in
 from tokitai_cli.cpp.indices.indexing import Indexing
-from tokitai_cli.cpp.indices.kernel_text import CAST
-from tokitai_cli.cpp.source.launches import HostLaunch
 from tokitai_cli.cpp.source.macros import closing
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
 from tokitai_cli.drafts.accessors import blocks_of
-from tokitai_cli.drafts.host_words import in_sizes
+from tokitai_cli.drafts.host_words import said
 from tokitai_cli.drafts.leaves import LaunchArguments, free
 from tokitai_cli.drafts.model import fitting
 from tokitai_cli.drafts.reading import Reading
 
-_NO_ADDRESS = re.compile(r"\s*(?:\([\w\s:<>*]+\)\s*)?(?:nullptr|NULL)\s*")
 # Whole numbers that say no extent.
 _NO_SIZE = re.compile(
     r"ignore|pad|seed|offset|flag|mode|step$|iter(?:ation)?s?$|repeats?$|bits?$|ind(?:ex|ices)$|idx$",
@@ -72,7 +71,7 @@ class DraftSubject(NamedTuple):
     #: Its template's parameters whose arguments are guesses.
     guessed: Sequence[str]
     leaves: LaunchArguments
-    launch: HostLaunch | None
+    launch: Launch | None
     origin: DraftContext
     #: Those of its text.
     constants: Mapping[str, str]
@@ -114,6 +113,7 @@ class Known:
             {name: told for name, told in self.constants.items() if name not in own}
         )
         self.sizes = [one for one in self.parameters if one.integer and self._may_be_size(one)]
+        self.passed: dict[str, str] = {}
         self.passed = {} if self.origin.room else self._passed()
         self.sizes = [one for one in self.sizes if one.name not in self.passed]
         self.text = self._indexing()
@@ -175,15 +175,58 @@ class Known:
         own = not self.origin.room and self.subject.own_shapes
         return "bool" not in one.dtypes and not (_NO_SIZE.search(one.name) or (own and sentinel))
 
-    def in_sizes(self, text: str, numbers: Mapping[str, str] = {}) -> str:
-        """The host's C++ as an expression of the sizes; empty where it is none.
+    def in_sizes(self, number: Polynomial, numbers: Mapping[str, str] = {}) -> str:
+        """A number of the host's as an expression of the sizes; empty where it is none.
 
         numbers: of variables of the host's that are extents of its block.
         """
-        passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
-        given = self._of_fields | {host: one.name for host, one in passed} | self.sizes_of_host
-        names = {one.name for one in self.sizes}
-        return in_sizes(text, given | dict(numbers), names, self.constants)
+        words = self._words | self.sizes_of_host | dict(numbers)
+        values = self.launch.values if self.launch is not None else {}
+        return said(number, words) or said(number.with_values(values), words)
+
+    @property
+    def _words(self) -> dict[str, str]:
+        """What the spec has for names of the host's that are handed to the kernel."""
+        own = {one.name for one in self.parameters}
+        words = {one.name: one.name for one in self.sizes if one.name not in own}
+        words |= {host: self.passed[name] for name, number in self.handed.items()
+                  if name in self.passed and (host := name_in(number))}  # fmt: skip
+        words = {host: f"({told})" if " " in told else told for host, told in words.items()}
+        several = {host: f"max({', '.join(sizes)})" for host, sizes in self.of_one_number.items()}
+        handed = {host: size for size, host in self._hosts.items()}
+        return words | handed | several
+
+    @property
+    def _hosts(self) -> dict[str, str]:
+        """What the host calls sizes that it hands over."""
+        handed = {one.name: name_in(self.handed.get(one.name)) for one in self.sizes}
+        return {size: host for size, host in handed.items() if host}
+
+    @property
+    def of_one_number(self) -> dict[str, list[str]]:
+        """Sizes that the host hands over the same variable for, by what it calls that."""
+        found: dict[str, list[str]] = {}
+        for size, host in self._hosts.items():
+            found.setdefault(host, []).append(size)
+        return {host: sizes for host, sizes in found.items() if len(sizes) > 1}
+
+    @functools.cached_property
+    def handed(self) -> dict[str, Polynomial]:
+        """Numbers that the host hands over, null pointers as 0, by the names of the spec."""
+        if self.launch is None:
+            return {}
+        pairs = zip(self.leaves.args, self.launch.arguments, strict=False)
+        known = {one.name: number for one, number in pairs if number is not None}
+        paths, fields = self.leaves.paths, self.launch.fields
+        wholes = {paths.get(name, name): name_in(number) for name, number in known.items()}
+        for leaf in self.leaves.found:
+            path = paths.get(leaf.name, "")
+            root, _, field = path.partition(".")
+            if path in fields:
+                known[leaf.name] = fields[path]
+            elif field and wholes.get(root):  # of a struct whose fields the host does not set
+                known[leaf.name] = variable(f"{wholes[root]}.{field}")
+        return known
 
     def fitting(self, size: str, value: int) -> int:
         """About `value`, as the kernel takes the size."""
@@ -201,33 +244,26 @@ class Known:
 
     def _nulls(self) -> set[str]:
         """Pointers that the host passes no address for, or that this instance does not access."""
-        passed = zip(self.launch.args if self.launch else (), self.leaves.args, strict=False)
-        nulls = {one.name for text, one in passed if one.pointers and _NO_ADDRESS.fullmatch(text)}
-        fields = self.launch.fields if self.launch else {}
-        nulls |= {
+        nulls = {
             one.name
             for one in self.leaves.found
-            if one.pointers and fields.get(self.leaves.paths.get(one.name, "")) == "0"
+            if one.pointers and one.name in self.handed and self.handed[one.name].number == 0
         }
         pointers = {one.name for one in self.leaves.args if one.pointers and one.const}
         return nulls | (pointers & self.subject.reading.untouched)
 
-    @functools.cached_property
-    def _of_fields(self) -> dict[str, str]:
-        """Names of the spec for variables that the host puts into fields of structs."""
-        told = self.launch.fields if self.launch else {}
-        names = {path: name for name, path in self.leaves.paths.items()}
-        return {text: names[path] for path, text in told.items()
-                if path in names and text.isidentifier()}  # fmt: skip
-
     def _passed(self) -> dict[str, str]:
         """Sizes that the host passes as products of others: the stride of a batch, m * k."""
         found = {}
-        given = [CAST.sub("", one) for one in self.launch.args] if self.launch else []
         names = {one.name for one in self.sizes}
-        for host, one in zip(given, self.leaves.args, strict=False):
-            told = self.in_sizes(host) if re.search(r"\w\s*\*\s*\w", host) else ""
-            if told and one.integer and {*expressions.names_in(told)} <= names - {one.name}:
+        values = self.launch.values if self.launch is not None else {}
+        for one in self.leaves.args:
+            number = self.handed.get(one.name)
+            number = values.get(name_in(number), number)
+            if number is None or not one.integer or not _is_product(number):
+                continue
+            told = self.in_sizes(number)
+            if told and {*expressions.names_in(told)} <= names - {one.name}:
                 found[one.name] = told
         return found
 
@@ -275,6 +311,11 @@ class Known:
             # At least one is written: a call or a macro hides it.
             roles |= {p.name: "inout" for p in self.parameters if p.pointers and not p.const}
         return roles
+
+
+def _is_product(number: Polynomial) -> bool:
+    """Whether something is multiplied in a number."""
+    return any(len(key) + (abs(count) != 1) > 1 for key, count in number.terms.items())
 
 
 def _outer(extent: str) -> str:

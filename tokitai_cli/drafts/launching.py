@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.body.polynomial import Polynomial
+from tokitai_cli.cpp.host.launch import name_in
 from tokitai_cli.cpp.indices.blocks import LANES, WARP
 from tokitai_cli.cpp.indices.kernel_text import unguarded
 from tokitai_cli.cpp.indices.reach import Reach, places
@@ -25,6 +27,7 @@ MOST_THREADS = 1 << 17  # of a launch: it is to end soon
 UNBOUNDED_THREADS = 1 << 13  # of a launch that reaches nobody knows how far
 SIZE = 96  # of arrays where no size is told
 _NAMED = "the value of the host's variable"
+_ALIKE = "the host has {} for several sizes"
 _UNSAID = "the host's launch does not show it"
 _NO_LAUNCH = "from the kernel's code; there is no launch"
 _COMMENTED = "according to its comment"
@@ -103,9 +106,9 @@ class Launching:
             found |= {counted[1]} if unguarded(known.text.body) else set()
         return dict.fromkeys(found, self.threads)
 
-    def in_sizes(self, text: str) -> str:
-        """The host's C++ as an expression of the sizes, with the numbers that its block has by guess."""
-        return self._known.in_sizes(text, self._variables())
+    def in_sizes(self, number: Polynomial) -> str:
+        """A number of the host's in sizes, with the numbers that its block has by guess."""
+        return self._known.in_sizes(number, self._variables())
 
     def reach(self, sizes: Mapping[str, int], body: str = "") -> Reach:
         """How far indices go at those sizes."""
@@ -170,10 +173,15 @@ class Launching:
         launch, in_sizes = self._known.launch, self._known.in_sizes
         host = getattr(launch, key, ())
         variables = self._variables() if key == "grid" else {}
-        found = [in_sizes(one, variables) for one in host]
+        by_axis = [self._of_axis(axis) if key == "grid" else {} for axis in "xyz"]
+        found = [in_sizes(one, variables | own) for one, own in zip(host, by_axis, strict=False)]
         if launch and found and all(found):
-            named = any(re.search(rf"\b{name}\b", one) for name in variables for one in host)
-            return Guess(found, _COMMENTED if launch.commented else _NAMED if named else "")
+            named = any(one.names() & variables.keys() for one in host)
+            alike = {
+                name for one in host for name in one.names()
+            } & self._known.of_one_number.keys()
+            why = _COMMENTED if launch.commented else _NAMED if named else ""
+            return Guess(found, why or (_ALIKE.format(sorted(alike)[0]) if alike else ""))
         if key == "grid" and any(found) and len(otherwise) == len(found):
             merged = [one or other for one, other in zip(found, otherwise, strict=True)]
             axis = found.index("")
@@ -181,18 +189,24 @@ class Launching:
             return Guess(merged, said)
         if key == "block" and any(found):
             beside = max(1, int(_BLOCK[0]) // product([one for one in found if one]))
-            words = [one for one, told in zip(host, found, strict=True) if not told]
+            words = [name_in(one) for one, told in zip(host, found, strict=True) if not told]
             if len(words) == 1 and words[0].isidentifier():
                 return Guess([one or str(beside) for one in found], _NAMED)
         return Guess(otherwise, _UNSAID if host else _NO_LAUNCH)
 
+    def _of_axis(self, axis: str) -> dict[str, str]:
+        """Of sizes that the host has one number for, the one that blocks of an axis count."""
+        counted = self._known.text.axes.get(axis, "")
+        alike = self._known.of_one_number.items()
+        return {host: counted for host, sizes in alike if counted in sizes}
+
     def _variables(self) -> dict[str, str]:
         """Variables of the host's that are extents of its block, by the numbers that were guessed."""
-        host = getattr(self._known.launch, "block", [])
-        unknown = [one for one in host if one.isidentifier() and not self._known.in_sizes(one)]
+        host = getattr(self._known.launch, "block", ())
+        unknown = {name_in(one) for one in host if not self._known.in_sizes(one)} - {""}
         block = self.block if unknown else Guess(list[str]())
         same = block.why and len(block.value) == len(host)
-        pairs = zip(host, block.value, strict=True) if same else ()
+        pairs = zip(map(name_in, host), block.value, strict=True) if same else ()
         return {name: value for name, value in pairs if name in unknown and value.isdigit()}
 
 

@@ -171,7 +171,7 @@ def _launch(known: Known, launching: Launching, sizing: Sizing) -> LaunchDraft:
 
 def _shared(known: Known, launching: Launching) -> Guess[str]:
     """Bytes of dynamic shared memory, as the host says them."""
-    told = launching.in_sizes(known.launch.shared if known.launch else "")
+    told = launching.in_sizes(known.launch.shared) if known.launch is not None else ""
     if told in ("", "0"):
         return Guess(str(_MOST_SHARED), "bytes of shared memory")
     if launching.block.why:  # bytes for threads that the host does not start

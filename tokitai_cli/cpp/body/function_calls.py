@@ -211,23 +211,27 @@ def _function(
     ):
         functions = [each for each in functions if len(each.parameters) == len(given)] or functions
         one = functions[0]
-    told = [
-        _inlined(walk, each.node, each.parameters, given, [_template(walk, each, arguments)])
-        for each in functions[:4]
-    ]
+    outer = walk.types
+    told: list[Returned] = []
+    for each in functions[:4]:
+        walk.types = dict(outer)
+        scopes = [_template(walk, each, arguments, given)]
+        told.append(_inlined(walk, each.node, each.parameters, given, scopes))
+    walk.types = outer
     if len(functions) > 4:
         return _unknown(walk, one.name, given)
     found = told[0]
-    for each in told[1:]:
-        found = Returned(either(walk, found.value, each.value), found.place)
+    for result in told[1:]:
+        found = Returned(either(walk, found.value, result.value), found.place)
     return found
 
 
 def _template(
-    walk: Walk, function: Declaration, arguments: Sequence[str] | None
+    walk: Walk, function: Declaration, arguments: Sequence[str] | None, given: Sequence[Node]
 ) -> dict[str, Place]:
     """Values of a template's parameters, as a call gives them."""
     scope: dict[str, Place] = {}
+    walk.types |= walk.template_types(function, arguments or (), given)
     for one, told in zip(function.template, arguments or (), strict=False):
         if one.pack:
             break
@@ -291,13 +295,13 @@ def _argument(walk: Walk, parameter: Parameter, given: Node) -> Place:
     told = walk.types.get(parameter.type, parameter.type)
     if parameter.reference and given.type == "call_expression":
         result = walk.call(given)
-        return walk.new_cell(result.value) if result.place is None else result.place
+        return walk.bind(parameter, result.value) if result.place is None else result.place
     if parameter.reference and given.type not in _NO_PLACE:
         place = walk.place(given)
         if isinstance(place, Cell) or (isinstance(place, Pointer) and not place.rows):
             return place
     new = initial(walk, given, told)
-    return walk.new_cell(new if parameter.pointers else cast(walk, new, told))
+    return walk.bind(parameter, new if parameter.pointers else cast(walk, new, told))
 
 
 def _joined(walk: Walk, found: list[Returned], reference: bool) -> Returned:

@@ -6,7 +6,7 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.initialisers import initial
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
-from tokitai_cli.cpp.body.symbolic_values import Cell, LocalArray, Pointer
+from tokitai_cli.cpp.body.symbolic_values import Cell, LocalArray, Pointer, Value
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.structs import resolved
 from tokitai_cli.cpp.tree import Declarator, named, text_of
@@ -25,16 +25,19 @@ def declare_array(
     one = LocalArray(kind, counts if own.extents[0] is not None else None, shared)
     array = walk.facts.declare(name, one)
     begins = []
+    values: list[Value] = []
     for part in _parts(value):
         new = initial(walk, part)
         if not (isinstance(new, Cell) and type_text == "void"):
             walk.escape(new, f"is put into the array {name}")
+        values.append(new)
         begins.append(new if isinstance(new, Polynomial) else walk.fresh("?"))
     if value is not None and not walk.dry:
         whole = ((number, ()) for number in (*begins, constant(0)))  # 0 is the rest
         walk.facts.stored.setdefault(array, []).extend(whole)
     sizes = walk.row_sizes(tuple(text_of(extent) for extent in own.extents[1:]))
-    walk.declare(name, Pointer(array, constant(0), 1, sizes))
+    walk.lists[array] = tuple(values)
+    walk.declare(name, Pointer(array, constant(0), 1, sizes), type_text + "*" * len(own.extents))
 
 
 def _parts(value: Node | None) -> list[Node]:

@@ -33,8 +33,29 @@ from tokitai_cli.cpp.tree import walk as nodes_of
 _CHANGES = {"assignment_expression", "update_expression"}
 
 
-def loop(walk: Walk, node: Node) -> None:
-    """Read a loop of any kind."""
+def loop(walk: Walk, node: Node) -> bool:
+    """Read a loop of any kind; whether control goes on behind it."""
+    body = child(node, "body")
+    if node.type == "do_statement" and body is not None and _is_once(node):
+        outer, walk.breaks = walk.breaks, []
+        goes_on = walk.execute(body)
+        ends, walk.breaks = walk.breaks, outer
+        for end in ends:
+            join(walk, walk.store, end)
+        return goes_on or bool(ends)
+    _repeated(walk, node)
+    return True
+
+
+def _is_once(node: Node) -> bool:
+    """`do { ... } while (0)`, as macros have it."""
+    condition = child(node, "condition")
+    while condition is not None and condition.type == "parenthesized_expression":
+        condition = next(iter(named(condition)), None)
+    return text_of(condition) in {"0", "false"}
+
+
+def _repeated(walk: Walk, node: Node) -> None:
     walk.scopes.append({})
     start = child(node, "initializer")
     if start is not None and start.type.endswith(("declaration", "statement")):

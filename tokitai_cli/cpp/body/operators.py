@@ -18,7 +18,6 @@ from tokitai_cli.cpp.body.symbolic_values import (
     truth,
 )
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.elements import is_real
 from tokitai_cli.cpp.structs import resolved, size_of
 
 _OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
@@ -34,7 +33,7 @@ _NOTED = {*_OPPOSITE, "/", "%", "<<", ">>", "&", "|", "^"}
 def cast(walk: Walk, value: Value, type_text: str) -> Value:
     """A value as another type: a pointer to wider elements takes larger steps."""
     if not isinstance(value, Pointer):
-        return _as_real(walk, value, type_text)
+        return walk.converted(value, type_text)
     if "*" not in type_text and "&" not in type_text:
         walk.escape(value, "is cast to an integer")
         return value
@@ -47,16 +46,6 @@ def cast(walk: Walk, value: Value, type_text: str) -> Value:
     return Pointer(
         value.array, value.offset, int(unit) if unit is not None and unit == int(unit) else unit
     )
-
-
-def _as_real(walk: Walk, value: Value, type_text: str) -> Value:
-    """A whole number that becomes a real one, of which `/` takes no whole part."""
-    kind = resolved(walk.program, walk.types.get(type_text, type_text))
-    if not is_real(kind) or not isinstance(value, Polynomial) or value.number is not None:
-        return value
-    if value.names() & walk.facts.reals:
-        return value
-    return walk.marked(walk.named(f"float({value})", "float", Choice(((value, ()),))), kind)
 
 
 def combined(walk: Walk, sign: str, left: Value, right: Value) -> Value:
@@ -106,6 +95,7 @@ def as_condition(walk: Walk, number: Polynomial) -> Condition:
     """A number as a condition."""
     zero = constant(0)
     walk.note("!=", number, zero)
+    number = walk.settled(number)
     return Condition((Guard(number, "!=", zero),), (Guard(number, "==", zero),), str(number))
 
 
@@ -118,6 +108,7 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
     if sign in _NOTED:
         walk.note(sign, left, right)
     if sign in _OPPOSITE:
+        left, right = walk.settled(left), walk.settled(right)
         text = f"{left} {sign} {right}"
         walk.facts.compared.append(Guard(left, sign, right))
         return Condition((Guard(left, sign, right),), (Guard(left, _OPPOSITE[sign], right),), text)

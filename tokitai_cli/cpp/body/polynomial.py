@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import operator
+from collections.abc import Callable, Mapping
 
 MOST_TERMS = 64  # beyond which a polynomial is of no use to anybody
 
@@ -15,6 +16,11 @@ class Quotient:
     """A floor division of polynomials that does not come out even, as an atom."""
 
     __slots__ = ("dividend", "divisor", "text")
+
+    @property
+    def parts(self) -> tuple[Polynomial, ...]:
+        """What it is made of."""
+        return self.dividend, self.divisor
 
     def __init__(self, dividend: Polynomial, divisor: Polynomial) -> None:
         self.dividend, self.divisor = dividend, divisor
@@ -32,7 +38,31 @@ class Quotient:
         return self.text
 
 
-Atom = str | Quotient
+class Composite:
+    """A function of numbers as an atom: `min`, `max`; `?<` of a, b, c, d is `a < b ? c : d`."""
+
+    __slots__ = ("function", "parts", "text")
+
+    def __init__(self, function: str, parts: tuple[Polynomial, ...]) -> None:
+        self.function, self.parts = function, parts
+        told = [str(one) for one in parts]
+        if function.startswith("?"):
+            left, right, yes, no = told
+            self.text = f"{left} {function[1:]} {right} ? {yes} : {no}"
+        else:
+            self.text = f"{function}({', '.join(told)})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Composite) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+Atom = str | Quotient | Composite
 Monomial = tuple[Atom, ...]
 
 
@@ -82,13 +112,13 @@ class Polynomial:
         return {atom for key in self.terms for atom in key}
 
     def names(self) -> set[str]:
-        """All names, those within quotients too."""
+        """All names, those within other atoms too."""
         found: set[str] = set()
         for atom in self.atoms():
-            if isinstance(atom, Quotient):
-                found |= atom.dividend.names() | atom.divisor.names()
-            else:
+            if isinstance(atom, str):
                 found.add(atom)
+            else:
+                found |= {name for part in atom.parts for name in part.names()}
         return found
 
     @property
@@ -114,17 +144,12 @@ class Polynomial:
         return Polynomial(factor), Polynomial(rest)
 
     def with_values(self, values: Mapping[str, Polynomial]) -> Polynomial:
-        """The polynomial with values in place of names, those within quotients too."""
+        """The polynomial with values in place of names, those within other atoms too."""
         found = constant(0)
         for key, count in self.terms.items():
             term = constant(count)
             for atom in key:
-                if isinstance(atom, Quotient):
-                    parts = (atom.dividend.with_values(values), atom.divisor.with_values(values))
-                    factor = quotient(*parts) if parts[1] else Polynomial({(atom,): 1})
-                else:
-                    factor = values[atom] if atom in values else Polynomial({(atom,): 1})
-                term = term * factor
+                term = term * _with_values(atom, values)
             found = found + term
         return found
 
@@ -167,7 +192,7 @@ class Polynomial:
                 alone = (
                     len(number) + len(key) == 1
                 )  # a quotient among factors stands in parentheses
-                factors = [f"({one})" if isinstance(one, Quotient) and not alone else str(one)
+                factors = [str(one) if alone or isinstance(one, str) else f"({one})"
                            for one in key]  # fmt: skip
                 term = "*".join([*number, *factors])
                 sign = " - " if count < 0 else " + "
@@ -213,6 +238,51 @@ def quotient(dividend: Polynomial, divisor: Polynomial) -> Polynomial:
     }:  # (a / b) / c is a / (b * c)
         return quotient(inner.dividend, inner.divisor * divisor)
     return Polynomial({(Quotient(dividend, divisor),): 1})
+
+
+def _with_values(atom: Atom, values: Mapping[str, Polynomial]) -> Polynomial:
+    if isinstance(atom, str):
+        return values.get(atom, variable(atom))
+    parts = [one.with_values(values) for one in atom.parts]
+    if isinstance(atom, Composite):
+        return composite(atom.function, *parts)
+    return quotient(*parts) if parts[1] else Polynomial({(atom,): 1})
+
+
+SIGNS: Mapping[str, Callable[[int, int], bool]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "==": operator.eq, "!=": operator.ne,
+}  # fmt: skip
+_EXTREMES: Mapping[str, Callable[..., int]] = {"min": min, "max": max}
+
+
+def composite(function: str, *parts: Polynomial) -> Polynomial:
+    """A function of numbers, see `Composite`, as far as they decide it."""
+    if function.startswith("?"):
+        return _chosen(function[1:], *parts)
+    if function not in _EXTREMES:
+        return Polynomial({(Composite(function, parts),): 1})
+    unlike = sorted(dict.fromkeys(parts), key=str)
+    known = [one.number for one in unlike if one.number is not None]
+    if len(known) == len(unlike):
+        return constant(_EXTREMES[function](known))
+    if len(unlike) == 1:
+        return unlike[0]
+    return Polynomial({(Composite(function, tuple(unlike)),): 1})
+
+
+def _chosen(
+    sign: str, left: Polynomial, right: Polynomial, yes: Polynomial, no: Polynomial
+) -> Polynomial:
+    """`left < right ? yes : no`: the least or the most of the two where these are what is compared."""
+    one, other = left.number, right.number
+    if one is not None and other is not None:
+        return yes if SIGNS[sign](one, other) else no
+    if yes == no:
+        return yes
+    if sign[0] in "<>" and {yes, no} == {left, right}:
+        return composite("min" if (sign[0] == "<") == (yes == left) else "max", left, right)
+    return Polynomial({(Composite(f"?{sign}", (left, right, yes, no)),): 1})
 
 
 def remainder(dividend: Polynomial, divisor: Polynomial) -> Polynomial:

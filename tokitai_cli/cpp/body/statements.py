@@ -200,9 +200,10 @@ def _declared(
         if isinstance(new, Pointer) and to_rows:
             rows = walk.row_sizes(tuple(text_of(one) for one in extents))
             new = Pointer(new.array, new.offset, new.unit, rows)
-        walk.declare(name, new)
+        walk.declare(name, new, walk.declared_kind(told + "*" * own.pointers, value))
         return
-    walk.declare(name, _uninitialised(walk, name, resolved(walk.program, told), own.pointers))
+    unknown = _uninitialised(walk, name, resolved(walk.program, told), own.pointers)
+    walk.declare(name, unknown, told + "*" * own.pointers)
 
 
 def _uninitialised(walk: Walk, name: str, kind: str, pointers: int) -> Value:
@@ -231,7 +232,7 @@ def _called_constructor(walk: Walk, declarator: Node, told: str) -> None:
     given = parsed_arguments(text_of(listed)[1:-1])
     values = [walk.evaluate(one) for one in given]
     name = text_of(declarator_of(declarator).name)
-    walk.declare(name, made(walk, values, told) if values else walk.fresh(name))
+    walk.declare(name, made(walk, values, told) if values else walk.fresh(name), told)
 
 
 # Branches
@@ -314,8 +315,7 @@ def _switch(walk: Walk, node: Node) -> bool:
 
 
 def _loop(walk: Walk, node: Node) -> bool:
-    loop(walk, node)
-    return True
+    return loop(walk, node)
 
 
 STATEMENTS: Mapping[str, Callable[[Walk, Node], bool]] = {

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
 import msgspec
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.polynomial import Polynomial, constant
+from tokitai_cli.cpp.body.polynomial import SIGNS, Polynomial, constant
 
 SINGLE = constant(1)
-
-_SIGNS: Mapping[str, Callable[[int, int], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-    "==": operator.eq, "!=": operator.ne,
-}  # fmt: skip
 
 
 class Pointer(msgspec.Struct, frozen=True):
@@ -252,9 +246,9 @@ def decided(guards: tuple[Guard, ...]) -> bool | None:
     found = []
     for left, sign, right in guards:
         one, other = left.number, right.number
-        if one is None or other is None or sign not in _SIGNS:
+        if one is None or other is None or sign not in SIGNS:
             return None
-        found.append(_SIGNS[sign](one, other))
+        found.append(SIGNS[sign](one, other))
     return all(found) if found else None
 
 

@@ -28,7 +28,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     fields_of,
     truth,
 )
-from tokitai_cli.cpp.declarations import Parameter
+from tokitai_cli.cpp.declarations import Declaration, Parameter
 from tokitai_cli.cpp.elements import is_real, is_vector
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.structs import accessor_of, layout, resolved
@@ -60,7 +60,8 @@ class Walk:
     here. dry: how many loops are only tried. returns: what the function in hand has returned; None in
     the function that the walk is of. budget_left: nodes that may still be evaluated. by_reference:
     whether it returns a reference. breaks, continues: what variables hold where the loop in hand is
-    left, and where its next pass begins. types: what names of templates' parameters stand for.
+    left, and where its next pass begins. types: what names of templates' parameters stand for. kinds:
+    types that variables are declared with. lists: values of arrays of the function's own, by name.
     inside: loops that the walk is in, by their place among the facts'.
     """
 
@@ -78,6 +79,8 @@ class Walk:
         self.breaks: list[dict[int, Value]] = []
         self.continues: list[dict[int, Value]] = []
         self.types: dict[str, str] = {}
+        self.kinds: dict[int, str] = {}
+        self.lists: dict[str, tuple[Value, ...]] = {}
         self.constants: dict[str, Value] = {}
         self.globals: dict[str, Place] = {}
         self.accessors: set[str] = set()
@@ -163,9 +166,40 @@ class Walk:
         self.store[self._fresh] = value
         return Cell(self._fresh)
 
-    def declare(self, name: str, value: Value) -> None:
-        """A new variable in the innermost scope."""
-        self.scopes[-1][name] = self.new_cell(value)
+    def declare(self, name: str, value: Value, kind: str = "") -> None:
+        """A new variable in the innermost scope, of a type."""
+        place = self.scopes[-1][name] = self.new_cell(value)
+        self.kinds[place.number] = kind
+
+    def bind(self, parameter: Parameter, value: Value) -> Cell:
+        """A variable for a parameter of a function that is read where it is called."""
+        del parameter
+        return self.new_cell(value)
+
+    def declared_kind(self, spelled: str, value: Node | None) -> str:
+        """The type of a variable that is declared with one and a value."""
+        del value
+        return spelled
+
+    def converted(self, value: Value, kind: str) -> Value:
+        """A number as one of another type: of a whole one that becomes real `/` takes no whole part."""
+        kind = resolved(self.program, self.types.get(kind, kind))
+        if not is_real(kind) or not isinstance(value, Polynomial) or value.number is not None:
+            return value
+        if value.names() & self.facts.reals:
+            return value
+        return self.marked(self.named(f"float({value})", "float", Choice(((value, ()),))), kind)
+
+    def settled(self, number: Polynomial) -> Polynomial:
+        """A number that is compared, as far as it is known."""
+        return number
+
+    def template_types(
+        self, function: Declaration, arguments: Sequence[str], given: Sequence[Node]
+    ) -> Mapping[str, str]:
+        """Types that parameters of a function's template stand for where a call leaves them out."""
+        del function, arguments, given
+        return {}
 
     def find(self, name: str) -> Place | None:
         """Where a name is, the innermost first."""

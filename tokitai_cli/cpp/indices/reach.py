@@ -153,7 +153,7 @@ class Reach:
         if isinstance(op, ast.BitOr | ast.BitXor):
             return one + other
         if isinstance(op, ast.Mult | ast.LShift):
-            return one * other if isinstance(op, ast.Mult) else one << min(40, other)
+            return one * other if isinstance(op, ast.Mult) else one << max(0, min(40, other))
         return None
 
     def _exact(self, node: ast.expr) -> int | None:
