@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli.cpp.extraction import ExtractedProgram, extracted
+from tokitai_cli.cpp.lexing import blank
 from tokitai_cli.cpp.policy import CUDA, passes_of
 from tokitai_cli.cpp.source.signatures import kernels_of, unlisted
 from tokitai_cli.cpp.source.source_files import has_host_code
-from tokitai_cli.cpp.source_text import blank
 from tokitai_cli.cpp.whole import program_of
 
 PROGRAM = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli.core import flags
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import kernel_names, lexing, source_text
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from tokitai_cli.cpp import source_text
     ],
 )
 def test_kernel_names(name: str) -> None:
-    assert source_text.is_kernel_name(name)
+    assert kernel_names.is_kernel_name(name)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_kernel_names(name: str) -> None:
     ],
 )
 def test_what_is_no_kernel_name(name: str) -> None:
-    assert not source_text.is_kernel_name(name)
+    assert not kernel_names.is_kernel_name(name)
 
 
 def test_names_in_quotes_are_told_in_their_order() -> None:
@@ -76,8 +76,8 @@ def test_names_in_quotes_are_told_in_their_order() -> None:
 #include <e.h>
     #embed "f.bin"
 """
-    assert source_text.quoted(text) == ["a.h", "b.h", "d.h", "f.bin"]
-    assert source_text.probed(text) == {"b.h", "c.h"}
+    assert lexing.quoted_names(text) == ["a.h", "b.h", "d.h", "f.bin"]
+    assert lexing.probed(text) == {"b.h", "c.h"}
 
 
 @pytest.mark.parametrize(
@@ -97,8 +97,8 @@ def test_names_in_quotes_are_told_in_their_order() -> None:
     ],
 )
 def test_files_that_a_text_asks_for(text: bytes, names: set[str], unseen: bool) -> None:
-    assert source_text.probed(text) == names
-    assert source_text.probes_unseen(text) == unseen
+    assert lexing.probed(text) == names
+    assert lexing.probes_unseen(text) == unseen
 
 
 def test_only_files_of_some_size_are_read(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from tokitai_cli.core import flags, resources
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest, KernelArg
 from tokitai_cli.core.model.models import Models
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import kernel_names
+from tokitai_cli.cpp.lexing import blank
 from tokitai_cli.cpp.source.source_files import VERSION, has_host_code
 from tokitai_cli.cpp.source_text import own_texts
 
@@ -77,13 +78,13 @@ def _of_texts(request: HarnessRequest, texts: tuple[str, ...]) -> tuple[list[boo
     """
     defines = dict(request.defines)
     bounds = [bound_of(one.expr, texts, defines) for one in request.kernels]
-    plain = [source_text.blank(text) for text in texts]
+    plain = [blank(text) for text in texts]
     return [named_twice(one.expr, plain) for one in request.kernels], bounds
 
 
 def _address(expr: str, index: int) -> dict[str, Any]:
     """C++ expression for a kernel's address; one of several of a name is chosen by a pointer's type."""
-    name, types = source_text.overload(expr)
+    name, types = kernel_names.overload(expr)
     if not types:
         return {"address": f"&{expr}", "overload": None}
     return {"address": f"tokitai_overload_{index}", "overload": {"name": name, "types": types}}

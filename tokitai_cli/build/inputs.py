@@ -15,7 +15,7 @@ from tokitai_cli.core.errors import BuildError, Location
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.storage import file_sha256, sha256
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import lexing, source_text
 from tokitai_cli.cpp.source.source_files import SYSTEM
 
 if TYPE_CHECKING:
@@ -65,9 +65,9 @@ def probed(
     """
     present: set[str] = set()
     absent: set[str] = set()
-    by_macro = source_text.probed(macros)
+    by_macro = lexing.probed(macros)
     for file in files:
-        for name in source_text.probed(source_text.read(file) or b"") | by_macro:
+        for name in lexing.probed(source_text.read(file) or b"") | by_macro:
             for folder in (file.parent, *folders):
                 place = folder / name
                 (present if place.exists() else absent).add(str(place))
@@ -208,7 +208,7 @@ def manifest_of(
 def _asks_unseen(files: Iterable[Path], macros: bytes) -> bool:
     """Whether files, or macros of a command, ask which files are there without saying their names."""
     return any(
-        map(source_text.probes_unseen, (macros, *(source_text.read(one) or b"" for one in files)))
+        map(lexing.probes_unseen, (macros, *(source_text.read(one) or b"" for one in files)))
     )
 
 
@@ -220,7 +220,7 @@ def _digest_of_made(folder: Path) -> str:
 
 def _refuse_assembled(files: Iterable[Path]) -> None:
     for path in files:
-        line = source_text.assembled_line(source_text.read(path) or b"")
+        line = lexing.assembled_line(source_text.read(path) or b"")
         if line:
             raise assembler_error(Location(path, line))
 

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import kernel_names
+from tokitai_cli.cpp.lexing import blank
 
 _BOUNDS = re.compile(r"\b__launch_bounds__\s*(?=\()")
 _NAME = re.compile(r"[^;{}()]*?\b([A-Za-z_]\w*)\s*\(")
@@ -30,11 +31,11 @@ def bound_of(expr: str, texts: Iterable[str], defines: Mapping[str, str]) -> int
 
     `texts` are the source's and its own headers', `defines` macros of the command line.
     """
-    name, _ = source_text.overload(expr)
+    name, _ = kernel_names.overload(expr)
     base, _, given = name.partition("<")
     base = base.strip().rpartition("::")[2]
     arguments = list(_split(given.rstrip().removesuffix(">"))) if given else []
-    plain = [source_text.blank(text) for text in texts]
+    plain = [blank(text) for text in texts]
     for text in plain:
         for match in _BOUNDS.finditer(text):
             inside, end = _bracketed(text, match.end())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tokitai_cli.core.model.harness import HarnessRequest, KernelEntry
 from tokitai_cli.core.model.models import Models
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import kernel_names
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.source.signatures import Kernel
@@ -46,7 +46,7 @@ def overloads(
 
 def named_twice(expr: str, texts: Sequence[str]) -> bool:
     """Whether a name without types may be that of more than one function of these plain texts."""
-    name, types = source_text.overload(expr)
+    name, types = kernel_names.overload(expr)
     last = re.escape(name.partition("<")[0].rpartition("::")[2].strip())
     return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from tokitai_cli.build.ptx_operands import Unknown
 from tokitai_cli.build.ptx_table import instruction
-from tokitai_cli.cpp.source_text import blank
+from tokitai_cli.cpp.lexing import blank
 
 HEADER = "#include <tokitai_host/ptx.hpp>\n"  # in front of a text with translated statements
 _STATEMENT = re.compile(r"\b(?:asm|__asm__|__asm)\b\s*(?:(?:volatile|__volatile__)\s*)?\(")

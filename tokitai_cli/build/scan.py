@@ -13,7 +13,7 @@ from tokitai_cli.build.ptx import first_instruction
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import BuildError, Location
 from tokitai_cli.core.model.device import ASSEMBLY, TRAITS
-from tokitai_cli.cpp.source_text import blank
+from tokitai_cli.cpp.lexing import blank
 
 
 class Finding(msgspec.Struct, frozen=True):

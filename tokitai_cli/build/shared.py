@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from tokitai_cli.cpp.source_text import blank
+from tokitai_cli.cpp.lexing import blank
 
 # `extern __shared__ T name[];`, with attributes and in any order, and HIP's macro for it.
 _TOKEN = re.compile(

@@ -26,7 +26,7 @@ from tokitai_cli.core.model.evidence import BuildRecord, CompilerRecord, FactRec
 from tokitai_cli.core.model.harness import HarnessRequest
 from tokitai_cli.core.model.models import Models
 from tokitai_cli.core.storage import data_sha256, file_sha256, sha256
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import lexing, source_text
 
 # Names inside the build's own folder, so that the recorded command is the same on every run.
 _DEPFILE, _ASSEMBLED, _OBJECT, _SERVER = "child.d", "child.s.d", "child.o", "server.o"
@@ -209,7 +209,7 @@ def _refuse_assembled(job: Job, folder: Path) -> None:
         return
     names = {**_NAMES, "source": entries.HARNESS, "depfile": _PROBE, "output": _PREPROCESSED}
     run(job, folder, command_of(job.recipe.assembly, names), _PREPROCESSED)
-    if source_text.assembled_line(source_text.read(folder / _PREPROCESSED) or b""):
+    if lexing.assembled_line(source_text.read(folder / _PREPROCESSED) or b""):
         raise assembler_error(Location(job.request.source))
     for name in (_PROBE, _PREPROCESSED):
         (folder / name).unlink(missing_ok=True)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import msgspec
 
-from tokitai_cli.cpp.lexing import names_in
+from tokitai_cli.cpp.lexing import names_in, without_comments
 from tokitai_cli.cpp.policy import Pass
 from tokitai_cli.cpp.preprocessed_unit import Unit
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.reach import reached, recursive
-from tokitai_cli.cpp.unit_text import edited, without_comments, write_lines
+from tokitai_cli.cpp.unit_text import edited, write_lines
 from tokitai_cli.cpp.whole import Program, Source, read_program
 
 _OF_STD = {"chrono", "filesystem", "literals", "placeholders", "this_thread"}

@@ -1,12 +1,14 @@
-"""Lines of a source as tokens, as coarse as macros allow: names, brackets, commas, and all between them.
+"""Tokens, names and literals of a source as it is written, before its preprocessor has run.
 
-pcpp's own lexer makes a token of every operator, and of `1.5f` four; a pattern compiled once, and one
-token for a line without macros, are many times as fast. Directives are read by pcpp's, which its
-conditions are written for.
+Lines are tokens as coarse as macros allow: names, brackets, commas, and all between them. pcpp's own
+lexer makes a token of every operator, and of `1.5f` four; a pattern compiled once, and one token for a
+line without macros, are many times as fast. Directives are read by pcpp's, which its conditions are
+written for.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -28,11 +30,71 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+# Raw strings, comments, string and character literals; numbers with digits apart, which are none.
+_LITERAL = re.compile(
+    r"(?P<number>\b\d[\w.]*(?:'[\w.]+)+)"
+    r'|R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"'
+    r'|(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
+    re.DOTALL,
+)
+_LETTER = re.compile(r"[^\n]")
 _TYPES = {"newline": "CPP_WS", "number": "CPP_INTEGER", "mark": "CPP_MARK", "rest": "CPP_OTHER"}
 _BLANK = {"CPP_WS", "CPP_COMMENT1", "CPP_LINECONT"}
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DYNAMIC = {"__LINE__", "__COUNTER__"}
 WHOLE = "WHOLE"  # the type of a line in one token
+_INCLUDED = re.compile(
+    rb'^[ \t]*#[ \t]*(?:include(?:_next)?|import|embed)[ \t]*"([^"\n]+)"', re.MULTILINE
+)
+_PROBED = re.compile(rb'__has_(?:include(?:_next)?|embed)\s*\(\s*(["<])([^">\n]+)[">]')
+
+# What is, or may become, one of those words; those that ask for no file left out.
+_PROBES = re.compile(
+    rb"__has_(?!\w*(?:attribute|builtin|feature|extension|keyword|warning|constexpr_builtin)\b)"
+)
+# Within a macro with parameters, which may be the name.
+_OF_MACRO = re.compile(rb"(?:#[ \t]*define[ \t]+|-D)\w+\([^\n]*__has_(?:include|embed)")
+# Whether the compiler has such a word at all.
+_KNOWN = re.compile(
+    rb"(?:\bdefined\s*\(?\s*|#[ \t]*ifn?def[ \t]+)__has_(?:include(?:_next)?|embed)\b"
+)
+_SPLICE = re.compile(rb"\\[ \t]*\r?\n")
+_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
+
+_ASSEMBLED = re.compile(rb'\.incbin\b|["\s]\.include\b')
+_INCLUDE = re.compile(
+    r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*([\"<][^\">\n]+)[\">]", re.MULTILINE
+)
+_CALLED = re.compile(r"([A-Za-z_$][\w$]*)\s*\(")
+_MORE_DIGITS = re.compile(r"(?<=\d{1100})\d+")
+_PLAIN = r"[A-Za-z_][A-Za-z0-9_]*"
+#: A name, qualified or not, for a template the brackets around its arguments, and types behind it.
+KERNEL_NAME = re.compile(
+    rf"(?P<name>(?:::)?{_PLAIN}(?:::{_PLAIN})*(?: *<(?P<arguments>.*)>)?)(?: *\((?P<types>[^()]+)\))?"
+)
+# Names, numbers, and what stands between them in types and constant expressions.
+_WORD = re.compile(rf" *(?:{_PLAIN}|[0-9][0-9A-Za-z'.]*|::|[-+*&~!|^%,<>()[\]])")
+
+
+def blank(text: str, *, quotes: bool = False) -> str:
+    """`text` with comments and literals turned to spaces; every character keeps its place.
+
+    quotes: literals keep their quotes and lose only what is in them.
+    """
+
+    def spaces(match: re.Match[str]) -> str:
+        whole = match.group()
+        if match["number"]:
+            return whole
+        hollow = _LETTER.sub(" ", whole)
+        return whole[0] + hollow[1:-1] + whole[-1] if quotes and whole[0] in "\"'" else hollow
+
+    return _LITERAL.sub(spaces, text)
+
+
+def without_comments(text: str) -> str:
+    """The text with comments blanked; every letter keeps its place."""
+    return _LITERAL.sub(lambda one: _LETTER.sub(" ", one[0]) if one["comment"] else one[0], text)
 
 
 def names_in(text: str) -> list[str]:
@@ -53,6 +115,65 @@ def put_in(text: str, names: Mapping[str, str]) -> str:
         found.append(token if before.endswith("::") else names.get(token, token))
         before = token if not token.isspace() else before
     return "".join(found)
+
+
+def shortened(text: str) -> str:
+    """The text without the digits of numbers beyond those that any type holds."""
+    return _MORE_DIGITS.sub("", text)
+
+
+def called_names(text: str) -> set[str]:
+    """Names that a parenthesis follows."""
+    return set(_CALLED.findall(text))
+
+
+def included_names(text: str) -> Iterator[tuple[int, str]]:
+    """Place and name of each #include, with its quotes or brackets."""
+    for match in _INCLUDE.finditer(text):
+        yield match.start(), match[1] + (">" if match[1][0] == "<" else '"')
+
+
+def words_of(text: str) -> list[str] | None:
+    """Words of template arguments or types; None where something else stands among them."""
+    found, text = [], text.rstrip(" ")
+    at = 0
+    while at < len(text):
+        word = _WORD.match(text, at)
+        if word is None:
+            return None
+        at = word.end()
+        found.append(word.group().lstrip(" "))
+    return found
+
+
+def quoted_names(data: bytes) -> list[str]:
+    """Names of files that the text includes, embeds or asks for in quotes, in its order."""
+    names = {match.start(): match[1] for match in _INCLUDED.finditer(data)}
+    names |= {match.start(): match[2] for match in _PROBED.finditer(data) if match[1] == b'"'}
+    return [os.fsdecode(names[place]) for place in sorted(names)]
+
+
+def probed(data: bytes) -> set[str]:
+    """Names of files that the text asks for by `__has_include` and its like, where it says them."""
+    return {os.fsdecode(match[2]) for match in _PROBED.finditer(spliced(data))}
+
+
+def probes_unseen(data: bytes) -> bool:
+    """Whether the text may ask for files whose names it does not say: by macros, or by tokens joined."""
+    text = _KNOWN.sub(b" ", spliced(data))
+    of_macros = _OF_MACRO.search(text) is not None
+    return of_macros or len(_PROBES.findall(text)) > len(_PROBED.findall(text))
+
+
+def spliced(data: bytes) -> bytes:
+    """Text as the preprocessor sees it: lines joined, and comments within them blank."""
+    return _COMMENT.sub(b" ", _SPLICE.sub(b"", data))
+
+
+def assembled_line(data: bytes) -> int:
+    """Line on which an assembler is told to take in a file, 0 where none is."""
+    match = _ASSEMBLED.search(data)
+    return data.count(b"\n", 0, match.start()) + 1 if match else 0
 
 
 class Lexer:

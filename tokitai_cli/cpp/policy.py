@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -23,12 +22,9 @@ _COMMON = {
 #: What nvcc's cuda_runtime.h defines for every .cu file, before its first line.
 RUNTIME = {"CUDART_VERSION": "12040", "CUDA_VERSION": "12040", "__CUDACC__": "1"}
 _DEVICE_PASS = {"__HIP_DEVICE_COMPILE__": "1", "__AMDGCN__": "1", "__gfx1100__": "1"}
-_COMPILERS = re.compile(r"__\w*|_[A-Z]\w*|HIP_\w*|CUDA_\w*|NDEBUG")
 # No build of the tool defines them: its kernels are built by a HIP compiler, for AMD's platform.
-_NEVER = re.compile(
-    r"__CUDACC_\w*|__CUDA_ARCH\w*|__NVCC__|__HIP_PLATFORM_NV\w+|__SYCL\w*|__APPLE__|_MSC_VER|_OPENMP"
-    r"|_WIN(?:32|64)|__has_\w+|__cpp_\w+"
-)
+_NEVER = ("__CUDACC_", "__CUDA_ARCH", "__HIP_PLATFORM_NV", "__SYCL", "__has_", "__cpp_")
+_NEVER_WHOLE = frozenset({"__NVCC__", "__APPLE__", "_MSC_VER", "_OPENMP", "_WIN32", "_WIN64"})
 
 
 def host_pass(cuda: bool, defines: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -79,6 +75,14 @@ def passes_of(
 
 def open_names(undecided: frozenset[str]) -> frozenset[str]:
     """Names of conditions that some compiler may define, so that a unit may read otherwise there."""
-    return frozenset(
-        name for name in undecided if _COMPILERS.fullmatch(name) and not _NEVER.fullmatch(name)
-    )
+    return frozenset(name for name in undecided if _is_compilers(name) and not _is_never(name))
+
+
+def _is_compilers(name: str) -> bool:
+    """Whether a name is one of those that the language, HIP or CUDA keep for themselves."""
+    reserved = name.startswith("__") or (name[:1] == "_" and name[1:2].isupper())
+    return reserved or name.startswith(("HIP_", "CUDA_")) or name == "NDEBUG"
+
+
+def _is_never(name: str) -> bool:
+    return name in _NEVER_WHOLE or name.startswith(_NEVER)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tokitai_cli.cpp.lexing import WHOLE
 _DEEPEST = 64  # includes within each other
 _NEED_MORE = frozenset({"define", "undef", "pragma", "include", "include_next", "ifdef", "ifndef"})
 _CONDITIONS = frozenset({"if", "ifdef", "ifndef", "elif", "else", "endif", "elifdef", "elifndef"})
+_PLAIN = frozenset(" \t\r\n\f\v0123456789()!&|<>=+*-")  # of a condition without names
 _HAS_INCLUDE = {"__has_include", "__has_include_next"}
 
 
@@ -162,7 +162,10 @@ class Preprocessor(Expansion):
         """A name that nobody defines is 0, as for a compiler."""
         self.undecided.add(ident)
         told = self._known.get(ident, "0")
-        return int(told, 0) if re.fullmatch(r"0[xX][\da-fA-F]+|[1-9]\d*", told) else 0
+        try:
+            return int(told, 0) if told[:1].isdigit() else 0
+        except ValueError:
+            return 0
 
     def on_unknown_macro_function_in_expr(self, ident: str) -> Any:
         """`__has_builtin(x)` and its like are 0."""
@@ -207,7 +210,7 @@ class Preprocessor(Expansion):
         """Value of a condition; `__has_include` is answered by the files."""
         tokens = self._answered([token for token in tokens if token.type not in self.t_COMMENT])
         key = tuple(token.value for token in tokens)
-        if key and all(re.fullmatch(r"[\s\d()!&|<>=+*-]*", one) for one in key):
+        if key and all(_PLAIN.issuperset(one) for one in key):
             if key not in self._values:
                 self._values[key] = super().evalexpr(tokens)
             return self._values[key]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tokitai_cli.core.storage import sha256
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.policy import CUDA, Pass, host_pass
 from tokitai_cli.cpp.whole import Program, read_program
 
@@ -70,7 +70,7 @@ class _Kept:
         put_in = _differing(self._read_by.defines, given.defines)
         texts = (one.looked_for.get(str(path)) or "" for one in units for path in one.files)
         return not put_in or not any(
-            "##" in text or not put_in.isdisjoint(re.findall(r"\w+", text))
+            "##" in text or not put_in.isdisjoint(names_in(text))
             for text in (*given.defines.values(), *self._read_by.defines.values(), *texts)
         )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Sequence
 
 import msgspec
@@ -11,7 +10,7 @@ from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.program_parts import DEVICE_WORDS, Part
 
 # Of the host alone, whoever declares it.
-_HOST = re.compile(r"(?:hip|cuda|cu)[A-Z]\w*|std|malloc|free|\w*printf|exit|new|delete|throw")
+_HOST = frozenset({"std", "malloc", "free", "exit", "new", "delete", "throw"})
 
 
 def reached(parts: Sequence[Part], names: Collection[str]) -> dict[int, Part]:
@@ -58,7 +57,13 @@ def _host_names(parts: Sequence[Part]) -> set[str]:
     host = {name for one in own if not one.device for name in one.names}
     host |= {cut.name for one in parts for cut in one.cuts if cut.name}
     host -= {name for one in own if one.device for name in one.names}
-    return host | {word for one in parts for word in one.words if _HOST.fullmatch(word)}
+    return host | {word for one in parts for word in one.words if _is_host(word)}
+
+
+def _is_host(word: str) -> bool:
+    interface = any(word.startswith(one) and word[len(one) : len(one) + 1].isupper()
+                    for one in ("hip", "cuda", "cu"))  # fmt: skip
+    return interface or word in _HOST or word.endswith("printf")
 
 
 def _without(part: Part, host: set[str]) -> Part:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tokitai_cli.core import resources
+from tokitai_cli.cpp.lexing import without_comments
 from tokitai_cli.cpp.preprocessed_unit import Unit
 
 # Standard headers of the host alone, which cost a compiler time.
@@ -19,29 +19,25 @@ _HOST_HEADERS = """
     signal.h dirent.h
 """
 # Libraries of tests and bindings: no kernel needs them, and they would have to be linked.
-_HOST_LIBRARIES = re.compile(
-    r"(?:benchmark|gtest|gmock|catch2|doctest|pybind11|nanobind|CLI|nlohmann|spdlog)/|(?:mpi|cxxopts)\.hp*$"
-)
-ALWAYS = re.compile(  # of C, C++ and HIP itself
-    r"[a-z_0-9]+|(?:assert|complex|ctype|errno|fenv|float|inttypes|limits|malloc|math|memory|stdarg"
-    r"|stdbool|stddef|stdint|stdio|stdlib|string|wchar|hip/hip_(?:runtime|runtime_api|fp16|bf16|bfloat16))\.h"
-)
+_HOST_LIBRARIES = ("benchmark/", "gtest/", "gmock/", "catch2/", "doctest/", "pybind11/", "nanobind/",
+                   "CLI/", "nlohmann/", "spdlog/")  # fmt: skip
+_HOST_FILES = frozenset({"mpi.h", "mpi.hpp", "cxxopts.h", "cxxopts.hpp"})
+_OF_C = frozenset(
+    f"{name}.h" for name in
+    """assert complex ctype errno fenv float inttypes limits malloc math memory stdarg stdbool stddef
+       stdint stdio stdlib string wchar hip/hip_runtime hip/hip_runtime_api hip/hip_fp16 hip/hip_bf16
+       hip/hip_bfloat16""".split()  # noqa: SIM905 - a line in place of a page
+)  # fmt: skip
 _TORCH = ("torch/", "ATen/", "c10/")  # where they are not installed, ours has what kernels use
 # Macros by which a program sets up headers that are not its own.
 _SETTINGS = ("_USE_MATH", "_GNU", "__STDC_", "__HIP_NO", "__CUDA_NO", "CUB_", "THRUST_", "CCCL_",
              "HIP_ENABLE", "NDEBUG")  # fmt: skip
-_COMMENT = re.compile(
-    r'(?P<kept>R"(?P<delimiter>[^()\\\s]{0,16})\(.*?\)(?P=delimiter)"|"(?:\\.|[^"\\\n])*"'
-    r"|'(?:\\.|[^'\\\n])+')|//[^\n]*|/\*.*?\*/",
-    re.DOTALL,
-)
-_LETTER = re.compile(r"[^\n]")
 _NEAR = 4  # lines that are left blank rather than told by a #line
 
 
-def without_comments(text: str) -> str:
-    """The text with comments blanked; every letter keeps its place."""
-    return _COMMENT.sub(lambda one: one[0] if one["kept"] else _LETTER.sub(" ", one[0]), text)
+def is_standard(name: str) -> bool:
+    """Whether a header is C's, C++'s or HIP's own."""
+    return name in _OF_C or (name.isascii() and name.islower() and name.replace("_", "a").isalnum())
 
 
 def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
@@ -106,9 +102,11 @@ def included(line: str) -> str | None:
 
 def _taken_in(name: str, std: bool, optional: dict[str, None]) -> Iterator[str]:
     plain = name[1:-1]
-    if (plain in _HOST_HEADERS.split() and not std) or _HOST_LIBRARIES.match(plain):
+    if plain.startswith(_HOST_LIBRARIES) or plain in _HOST_FILES:
         return
-    if ALWAYS.fullmatch(plain):
+    if plain in _HOST_HEADERS.split() and not std:
+        return
+    if is_standard(plain):
         yield f"#include {name}\n"
         return
     optional[plain] = None

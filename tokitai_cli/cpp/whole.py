@@ -10,9 +10,8 @@ from typing import Any, ParamSpec, TypeVar
 import msgspec
 
 from tokitai_cli.core import resources
-from tokitai_cli.cpp import source_text
-from tokitai_cli.cpp.dialect import unqualified
 from tokitai_cli.cpp.joined import definers
+from tokitai_cli.cpp.lexing import blank
 from tokitai_cli.cpp.policy import CUDA, Pass, host_pass
 from tokitai_cli.cpp.preprocessed_unit import Unit, preprocess
 from tokitai_cli.cpp.program import Program as Tree
@@ -24,7 +23,7 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 
-class Source(msgspec.Struct, dict=True):
+class Source(msgspec.Struct):
     """One unit of a program with its parts."""
 
     path: Path
@@ -33,11 +32,6 @@ class Source(msgspec.Struct, dict=True):
     #: The unit's text without comments and literals, a letter for each byte.
     plain: str
     parts: list[Part]
-
-    @functools.cached_property
-    def parsed(self) -> str:
-        """`plain` without qualifiers."""
-        return unqualified(self.plain)
 
     def line(self, offset: int) -> int:
         """Line of the user's file at an offset."""
@@ -140,7 +134,7 @@ def read_program(
         for path in waiting:
             unit = preprocess(path, own, given.defines, None, given.known, there, front)
             tree = Tree(unit)
-            plain = source_text.blank(unit.text.decode("latin-1"), quotes=True)
+            plain = blank(unit.text.decode("latin-1"), quotes=True)
             sources.append(Source(path, unit, tree, plain, parts_of(tree, plain)))
             for one in sources[-1].parts if len(sources) > 1 else ():
                 if one.kernel:  # it is that source's

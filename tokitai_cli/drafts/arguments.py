@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Iterable
 
+from tokitai_cli.cpp.declarations import parameters_of
 from tokitai_cli.cpp.elements import ELEMENTS
 from tokitai_cli.cpp.host.launch import Launch
 from tokitai_cli.cpp.lexing import names_in
@@ -13,7 +14,7 @@ from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.launches import arguments_at
 from tokitai_cli.cpp.source.macro_text import WORD, split
-from tokitai_cli.cpp.source.signatures import Kernel, declaration_of, parameter_list
+from tokitai_cli.cpp.source.signatures import Kernel, declaration_of
 from tokitai_cli.cpp.source.types import Types
 from tokitai_cli.cpp.tree import text_of
 from tokitai_cli.cpp.whole import Program
@@ -145,11 +146,8 @@ class _Guesser:
         for piece in self._pieces:
             if piece.kind != "function" or piece.kernel or not piece.device:
                 continue
-            text = self._text_of(piece)
-            listed = parameter_list(piece.node)
-            first = next(iter(listed.named_children), None) if listed is not None else None
-            told = text[first.start_byte : first.end_byte] if first is not None else ""
-            words = " ".join(re.sub(r"\bconst\b|[*&]", " ", told).split()[:-1])
+            first = next(iter(parameters_of(piece.node)), None)
+            words = first.type if first is not None else ""
             kind = self._types.resolved(words, {})
             plain = self._types.kind_of(kind)[0] in {"numbers", "vector"}
             for name in piece.names:
@@ -199,11 +197,6 @@ class _Guesser:
             ]
             return f"{name}<{', '.join(told)}>"
         return ""
-
-    def _text_of(self, piece: Part) -> str:
-        every = self._program.pieces.items()
-        path = next(path for path, pieces in every if any(one is piece for one in pieces))
-        return self._program.texts[path].parsed
 
 
 def _is_special(piece: Part) -> bool:

@@ -9,7 +9,7 @@ from tokitai_cli.core.errors import TokitaiError
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.spec import Launch, Variant
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import kernel_names
 from tokitai_cli.cpp.programs import Programs
 from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Kernel, kernels_of
@@ -39,7 +39,7 @@ def tiles_in(loaded: LoadedSpec, variant: Variant) -> list[Tiles]:
 def _of_launch(
     variant: Variant, launch: Launch, kernels: Sequence[Kernel], program: Program
 ) -> Iterator[Tiles]:
-    named, _, rest = source_text.overload(launch.kernel)[0].partition("<")
+    named, _, rest = kernel_names.overload(launch.kernel)[0].partition("<")
     arguments = split(rest.rpartition(">")[0]) if rest else []
     names = {
         f"{key}.{axis}": f"({one})"

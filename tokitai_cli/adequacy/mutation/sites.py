@@ -17,6 +17,7 @@ from tokitai_cli.core.model.models import Models
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.dialect import readable
+from tokitai_cli.cpp.lexing import blank
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.programs import Programs
 from tokitai_cli.cpp.reach import reached
@@ -84,7 +85,7 @@ def changes_of(
     }
     found: list[Change] = []
     for path, first in _places(whole, names):
-        plain = source_text.blank(texts[path], quotes=True)
+        plain = blank(texts[path], quotes=True)
         node = _declaration(plain, first)
         for begin, end, text, kind in _Reader(plain).read(node) if node is not None else ():
             told = _lines(texts[path], begin, end, text)

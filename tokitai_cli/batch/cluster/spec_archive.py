@@ -22,7 +22,7 @@ from tokitai_cli.core import process
 from tokitai_cli.core.errors import Location, SpecError, StorageError, UsageError
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.case import LoadedSpec
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import lexing
 from tokitai_cli.oracles import references
 
 # Dask warns of graphs from 10 MB on, and every worker holds what it was sent.
@@ -129,7 +129,7 @@ class _Collector:
             )
         if not quoted:
             return
-        for name in source_text.quoted(data):
+        for name in lexing.quoted_names(data):
             # Found by the name that it is included by; a link among its folders is followed.
             named = path.parent / name
             found = Path(os.path.normpath(named))

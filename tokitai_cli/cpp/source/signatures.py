@@ -5,7 +5,6 @@ What a macro or a template decides is left open: a reader of text does not know 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +13,12 @@ import msgspec
 
 from tokitai_cli.core import resources
 from tokitai_cli.cpp.declarations import declared, parameters_of
-from tokitai_cli.cpp.lexing import names_in, put_in
+from tokitai_cli.cpp.lexing import names_in, put_in, shortened
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.source_files import SYSTEM
 from tokitai_cli.cpp.source.types import Types, known_types, unqualified
 from tokitai_cli.cpp.tree import child, declarator_of, name_of
-from tokitai_cli.cpp.unit_text import ALWAYS
+from tokitai_cli.cpp.unit_text import is_standard
 from tokitai_cli.cpp.whole import Program, remembered
 
 if TYPE_CHECKING:
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
     from tokitai_cli.cpp.declarations import Declaration
     from tokitai_cli.cpp.declarations import Parameter as Declared
     from tokitai_cli.cpp.program import Program as Tree
-
-
-# Digits of a number beyond those that any type holds: patterns over a body would go over them each time.
-_DIGITS = re.compile(r"(?<=\d{1100})\d+")
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -125,7 +120,7 @@ def kernels_of(program: Program) -> list[Kernel]:
                     source.file(piece.begin),
                     source.line(piece.begin),
                     head,
-                    _DIGITS.sub("", source.plain[piece.body : piece.end]),
+                    shortened(source.plain[piece.body : piece.end]),
                     is_open,
                     source.is_parted(piece.begin, piece.body),
                 )
@@ -154,7 +149,7 @@ def may_declare(program: Program, name: str) -> bool:
     for one in program.sources:
         names = (told[1:-1] for _, _, told in one.unit.missing)
         if any((folder / other).exists() for other in names for folder in SYSTEM
-               if not ALWAYS.fullmatch(other) and not (ours / other).exists()):  # fmt: skip
+               if not is_standard(other) and not (ours / other).exists()):  # fmt: skip
             return True
         if any(other == name or not other for _, _, other in one.unit.inactive):
             return True

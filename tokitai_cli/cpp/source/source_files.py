@@ -3,31 +3,68 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from tokitai_cli.core import resources
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import lexing, source_text
+from tokitai_cli.cpp.lexing import blank, included_names, names_in
 
 VERSION = 7  # of what is taken out of a program: belongs to the key of a build
 SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))  # where every compiler looks
-_INCLUDE = (
-    r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*(?P<mark>[\"<])(?P<name>[^\">\n]+)[\">]"
-)
 # What says that a program holds host code: launches, the runtime API, a main, headers of hosts and
 # of CUDA; and groups of a whole grid, without which its other kernels can do.
-_HOST = re.compile(
-    r"<<<|\bthis_(?:multi_)?grid\b|\bhipLaunchKernelGGL\b|\bmain\s*\(|\b(?:hip|cuda)(?:Error|Stream|Event)_t\b"
-    r"|\b(?:hip|cuda|cu)(?:Malloc|Memcpy|Free|Device|Stream|Event|Get|Launch|Func|Module)\w*\s*\("
-    r"|#[ \t]*include[ \t]*[<\"](?:iostream|fstream|sstream|vector|string|chrono|random|map|torch|ATen"
-    r"|cuda\w*|cu(?:rand|blas|dnn)\w*|cooperative_groups|device_launch_parameters|nvtx\w*"
-    r"|c10|pybind11|gtest|gmock|Python\.h|thrust/(?:host|device)_vector|benchmark|mpi|omp)\b"
+_HANDLES = {
+    f"{front}{kind}_t" for front in ("hip", "cuda") for kind in ("Error", "Stream", "Event")
+}
+_WORDS = _HANDLES | {"this_grid", "this_multi_grid", "hipLaunchKernelGGL"}
+_KINDS = (
+    "Malloc",
+    "Memcpy",
+    "Free",
+    "Device",
+    "Stream",
+    "Event",
+    "Get",
+    "Launch",
+    "Func",
+    "Module",
 )
-_GUARDED = re.compile(
-    r"^[ \t]*#[ \t]*ifndef[ \t]+TOKITAI\b.*?^[ \t]*#[ \t]*(?:endif|else)\b", re.M | re.S
+_CALLED = tuple(f"{front}{kind}" for front in ("hip", "cuda", "cu") for kind in _KINDS)
+_HEADERS = {
+    *(
+        "iostream",
+        "fstream",
+        "sstream",
+        "vector",
+        "string",
+        "chrono",
+        "random",
+        "map",
+        "torch",
+        "ATen",
+    ),
+    *(
+        "cooperative_groups",
+        "device_launch_parameters",
+        "c10",
+        "pybind11",
+        "gtest",
+        "gmock",
+        "Python",
+    ),
+    *("benchmark", "mpi", "omp"),
+}
+_FRONTS = (
+    "cuda",
+    "curand",
+    "cublas",
+    "cudnn",
+    "nvtx",
+    "thrust/host_vector",
+    "thrust/device_vector",
 )
 
 
@@ -45,11 +82,40 @@ class UserFile(msgspec.Struct, frozen=True):
 def has_host_code(texts: Sequence[str]) -> bool:
     """Whether a GPU's compiler is needed to read them: quick, and true of some that do without."""
     for text in texts:
-        if _HOST.search(text):
-            plain = source_text.blank(_GUARDED.sub("", text)) if "TOKITAI" in text else text
-            if _HOST.search(plain):
+        if _speaks_to_host(text):
+            plain = blank(_without_guarded(text)) if "TOKITAI" in text else text
+            if plain is text or _speaks_to_host(plain):
                 return True
     return False
+
+
+def _speaks_to_host(text: str) -> bool:
+    if "<<<" in text:
+        return True
+    if any(one in text for one in _WORDS) and not _WORDS.isdisjoint(names_in(text)):
+        return True
+    if any(one in text for one in ("main", *_CALLED)):
+        called = lexing.called_names(text)
+        if "main" in called or any(one.startswith(_CALLED) for one in called):
+            return True
+    names = [name[1:-1] for _, name in included_names(text)]
+    return any(
+        one.startswith(_FRONTS) or not _HEADERS.isdisjoint(names_in(one)[:1]) for one in names
+    )
+
+
+def _without_guarded(text: str) -> str:
+    """The text without what `#ifndef TOKITAI` leaves out."""
+    kept, left_out = list[str](), False
+    for line in text.splitlines(keepends=True):
+        words = line.replace("#", " # ", 1).split()
+        if words[:3] == ["#", "ifndef", "TOKITAI"]:
+            left_out = True
+        elif left_out and words[:2] in (["#", "endif"], ["#", "else"]):
+            left_out = False
+        elif not left_out:
+            kept.append(line)
+    return "".join(kept)
 
 
 def user_files(source: Path, folders: Sequence[Path]) -> dict[Path, UserFile]:
@@ -66,12 +132,11 @@ def user_files(source: Path, folders: Sequence[Path]) -> dict[Path, UserFile]:
         text = data.decode("utf-8", "replace").replace("\ufeff", " ", 1)  # a byte order mark
         one = UserFile(path, text, {}, {})
         found[path] = one
-        for match, place in _led(path, text, own):
+        for at, name, place in _led(path, text, own):
             if place is None:
-                closing = ">" if match["mark"] == "<" else '"'
-                one.foreign[match.start()] = match["mark"] + match["name"] + closing
+                one.foreign[at] = name
             else:
-                one.includes[match.start()] = place
+                one.includes[at] = place
                 waiting.append(place)
     return found
 
@@ -79,18 +144,16 @@ def user_files(source: Path, folders: Sequence[Path]) -> dict[Path, UserFile]:
 def included(path: Path, folders: Sequence[Path]) -> list[Path]:
     """Files of the user's that `path` itself takes in."""
     text = (source_text.read(path) or b"").decode("utf-8", "replace")
-    return [place for _, place in _led(path, text, folders) if place is not None]
+    return [place for _, _, place in _led(path, text, folders) if place is not None]
 
 
-def _led(
-    path: Path, text: str, folders: Sequence[Path]
-) -> Iterator[tuple[re.Match[str], Path | None]]:
-    """Each #include of a file, and the file of the user's that it leads to, if any."""
-    for match in re.finditer(_INCLUDE, text, re.MULTILINE):
-        near = (path.parent, *folders) if match["mark"] == '"' else folders
-        places = (_normal(folder / match["name"]) for folder in near)
+def _led(path: Path, text: str, folders: Sequence[Path]) -> Iterator[tuple[int, str, Path | None]]:
+    """Place and name of each #include of a file, and the file of the user's that it leads to, if any."""
+    for at, name in included_names(text):
+        near = (path.parent, *folders) if name[0] == '"' else folders
+        places = (_normal(folder / name[1:-1]) for folder in near)
         place = next((one for one in places if one.is_file()), None)
-        yield match, None if match["name"].startswith("hip/") else place
+        yield at, name, None if name[1:].startswith("hip/") else place
 
 
 def _normal(path: Path) -> Path:

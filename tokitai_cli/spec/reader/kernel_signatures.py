@@ -14,7 +14,7 @@ from tokitai_cli.core.errors import CodeError, SpecError, near
 from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.buffers import passed_buffers
 from tokitai_cli.core.model.spec import Launch, Spec, Variant
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import kernel_names
 from tokitai_cli.cpp.programs import Programs
 from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import (
@@ -116,7 +116,7 @@ def _fitting(
     program: Program,
 ) -> tuple[Parameter, ...]:
     """Parameters of the kernel that the launch means; none where it is not known."""
-    named, types = source_text.overload(launch.kernel)
+    named, types = kernel_names.overload(launch.kernel)
     _, _, rest = named.partition("<")
     last = _last(launch)
     same = [one for one in kernels if one.name == last]
@@ -158,7 +158,7 @@ def _fitting(
 
 def _last(launch: Launch) -> str:
     """Name of a launch's kernel without namespaces and template arguments."""
-    return source_text.overload(launch.kernel)[0].partition("<")[0].rpartition("::")[2].strip()
+    return kernel_names.overload(launch.kernel)[0].partition("<")[0].rpartition("::")[2].strip()
 
 
 def _read_back(

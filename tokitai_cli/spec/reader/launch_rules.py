@@ -10,7 +10,7 @@ from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.buffers import leaves_of, listed, passed_buffers
 from tokitai_cli.core.model.harness import MAX_WORDS
 from tokitai_cli.core.model.spec import WARP_SIZE, Buffer, Expression, Launch, Spec, Variant
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp import kernel_names
 from tokitai_cli.spec.reader.document import Document, KeyPath, keys_of
 from tokitai_cli.spec.reader.symbols import check_expression, check_known, check_real
 
@@ -95,7 +95,7 @@ def _check_launch(
 ) -> None:
     # In machine code the name is looked up (signatures).
     file = resources.file_of(document.file.parent, variant.source)
-    if not source_text.is_kernel_name(launch.kernel) and not is_machine_code(file):
+    if not kernel_names.is_kernel_name(launch.kernel) and not is_machine_code(file):
         hint = (
             "write the name of a __global__ function, an instantiation such as sum<float, 256>, or "
             "one of several by its types: scale(float*, int)"
