@@ -19,6 +19,10 @@ EXPANDED = {
     "of itself": ("#define F(x) (x + F(x))\nF(2)", "(2 + F(2))"),
     "of each other": ("#define A B\n#define B A\nA B", "A B"),
     "any number": ("#define P(f, ...) p(f, ##__VA_ARGS__)\nP(a); P(a, b, c)", "p(a); p(a,b, c)"),
+    "a pragma within a call": ("#define F(x) x\nF(\n#pragma unroll\nf)", '_Pragma("unroll")\nf'),
+    "a condition within a call": (
+        "#define F(x) x\nF(\n#ifdef N\na\n#elif 1\nb\n#else\nc\n#endif\n)", "b"),
+    "a condition that ends behind a call": ("#define F(x) x\n#if 0\nF(\n#endif\n1", "1"),
     "not called": ("#define F(x) x\nint F;", "int F;"),
     "not closed": ("#define F(x) x\nF(1", "F(1"),
     "too few": ("#define F(x, y) x\nF(1)", "F(1)"),

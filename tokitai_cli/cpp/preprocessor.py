@@ -11,6 +11,7 @@ from typing import Any
 from pcpp import Action, OutputDirective
 
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.call_lines import CallLines, directive
 from tokitai_cli.cpp.expansion import Expansion
 from tokitai_cli.cpp.lexing import WHOLE
 
@@ -84,7 +85,8 @@ class Preprocessor(Expansion):
     def group_lines(self, input: str, abssource: str) -> Iterator[list[Any]]:
         """Tokens of each line; kernels in lines that conditions leave out are noted."""
         cut: list[Any] = []
-        for line in map(self._whole, self.lexical.lines(input, abssource)):
+        calls = CallLines(self._opens, self._parts, self._holds, self._pragma)
+        for line in map(self._whole, calls.of(self.lexical.lines(input, abssource))):
             if line[0].type != WHOLE:
                 self._note_condition(line)
             before = list(line) if cut or any("__global__" in one.value for one in line) else []
@@ -96,6 +98,41 @@ class Preprocessor(Expansion):
             if any("{" in one.value or ";" in one.value for one in before):
                 self._note_dark(cut)
                 cut = []
+
+    def _parts(self, line: list[Any]) -> list[Any]:
+        return [part for one in line for part in self.lexical.refined(one)]
+
+    def _opens(self, line: list[Any]) -> int:
+        """How many parentheses a call of a macro leaves open at the end of a line."""
+        if line[0].type == WHOLE or directive(line):
+            return 0
+        depth, words = 0, [one for one in line if one.type not in {"CPP_WS", *self.t_COMMENT}]
+        for before, one in itertools.pairwise(words):
+            macro = self.macros.get(before.value) if before.type == self.t_ID else None
+            called = macro is not None and macro.arglist is not None
+            if one.value == "(" and (depth or called):
+                depth += 1
+            elif one.value == ")" and depth:
+                depth -= 1
+        return depth
+
+    def _holds(self, word: str, line: list[Any]) -> bool:
+        """Whether a condition within a call does."""
+        self._note_condition(line)
+        words = [one for one in line if one.type not in {*self.t_WS, *self.t_COMMENT}][2:]
+        if word in {"ifdef", "ifndef"}:
+            known = bool(words) and words[0].value in self.macros
+            known = known or (bool(words) and self.on_unknown_macro_in_defined_expr(words[0]))
+            return known == (word == "ifdef")
+        return bool(words) and bool(self.evalexpr(words)[0])
+
+    def _pragma(self, line: list[Any], text: str) -> list[Any]:
+        """`_Pragma` in place of `#pragma`, which only a line of its own can be."""
+        told = text.replace("\\", "\\\\").replace('"', '\\"')
+        new = list(self.tokenize(f' _Pragma("{told}")\n'))
+        for one in new:
+            one.source, one.lineno = line[0].source, line[0].lineno
+        return new
 
     def _note_condition(self, line: list[Any]) -> None:
         words = [one for one in line if one.type not in {"CPP_WS", *self.t_COMMENT}][:2]
