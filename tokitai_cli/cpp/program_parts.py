@@ -10,6 +10,7 @@ import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.declarations import Declaration, marks_of
+from tokitai_cli.cpp.elements import is_real
 from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.tree import (
@@ -206,6 +207,7 @@ def _cuts(node: Node, plain: str) -> Iterator[Cut]:
         core = _core(member)
         function = any(map(is_function, core.children_by_field_name("declarator")))
         if core.type in TYPE_SPECIFIERS or (core.type == "field_declaration" and not function):
+            yield from _constant(core)
             yield from _cuts(core, plain)
             continue
         if core.type == "friend_declaration":
@@ -217,6 +219,16 @@ def _cuts(node: Node, plain: str) -> Iterator[Cut]:
             yield Cut(member.start_byte, member.end_byte, "", "binding", words)
         elif core.type == "function_definition":
             yield from _member(member, core, plain)
+
+
+def _constant(member: Node) -> Iterator[Cut]:
+    """`const` of a static member of reals with a value, which nvcc takes and C++ calls `constexpr`."""
+    marks = marks_of(member)
+    real = is_real(text_of(child(member, "type")))
+    if real and {"static", "const"} <= marks and child(member, "default_value") is not None:
+        for one in member.children:
+            if one.type == "type_qualifier" and text_of(one) == "const":
+                yield Cut(one.start_byte, one.end_byte, "constexpr", "a constant", frozenset())
 
 
 def _of_bindings(core: Node) -> bool:

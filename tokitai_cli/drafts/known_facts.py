@@ -250,6 +250,7 @@ class Known:
             if one.pointers and one.name in self.handed and self.handed[one.name].number == 0
         }
         pointers = {one.name for one in self.leaves.args if one.pointers and one.const}
+        nulls = {one for one in nulls if not self.subject.reading.needs(one)}
         return nulls | (pointers & self.subject.reading.untouched)
 
     def _passed(self) -> dict[str, str]:

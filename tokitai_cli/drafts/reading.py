@@ -61,6 +61,16 @@ class Reading:
         left = set(self._elsewhere) - seen if not self._facts.undecided else set()
         return {name for name, path in self._paths.items() if path in left}
 
+    def needs(self, name: str) -> bool:
+        """Whether the kernel accesses an array and asks nowhere whether its address is one.
+
+        Numbers of the draft's own decide such conditions as `if (masked)`, and may take the host's way
+        or another.
+        """
+        path = self._paths.get(name, "")
+        accessed = any(one.array == path for one in self._facts.accesses)
+        return accessed and path not in self._facts.tested
+
     def _of_row(self, array: str, index: int) -> Facts:
         """What is done with the array that one of several pointers leads to."""
         found = []

@@ -127,6 +127,7 @@ def _unary(walk: Walk, node: Node) -> Value:
     if sign == "!" and isinstance(value, Condition):
         return Condition(value.fails, value.holds, f"!({value.text})")
     if sign == "!" and isinstance(value, Pointer):
+        walk.facts.note_condition(value)
         return Condition((), (), f"!{value.array}")
     number = walk.number(value)
     if sign == "-":
@@ -171,6 +172,7 @@ def _binary(walk: Walk, node: Node) -> Value:
 
 def _conditional(walk: Walk, node: Node) -> Value:
     test = walk.evaluate(child(node, "condition"))
+    walk.facts.note_condition(test)
     known = truth(test)
     if known is not None:
         return walk.evaluate(child(node, "consequence" if known else "alternative"))

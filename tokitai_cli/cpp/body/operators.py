@@ -79,6 +79,8 @@ def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Valu
     if sign == "-" and same and isinstance(left, Pointer) and isinstance(right, Pointer):
         return left.offset - right.offset
     if sign in _OPPOSITE:
+        for one in (left, right):
+            walk.facts.note_condition(one)
         return Condition((), (), "?")
     for one in (left, right):
         walk.escape(one, f"is next to {sign}")
@@ -88,6 +90,7 @@ def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Valu
 def _condition(walk: Walk, value: Value) -> Condition:
     if isinstance(value, Condition):
         return value
+    walk.facts.note_condition(value)
     return as_condition(walk, walk.number(value))
 
 

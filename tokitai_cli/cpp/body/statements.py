@@ -248,6 +248,7 @@ def _condition(walk: Walk, node: Node | None) -> Condition:
         walk.execute(inner)
         return Condition((), (), "")
     test = walk.evaluate(inner)
+    walk.facts.note_condition(test)
     if isinstance(test, Condition):
         return test
     return as_condition(walk, test) if isinstance(test, Polynomial) else Condition((), (), "?")

@@ -205,6 +205,8 @@ class Facts(msgspec.Struct):
     stored: dict[str, list[tuple[Polynomial, tuple[Guard, ...]]]] = {}
     #: Names of numbers that are no whole ones.
     reals: set[str] = set()
+    #: Pointers that conditions ask for, so that they may lead nowhere.
+    tested: set[str] = set()
     #: Names that the body has; an array that is none of them is not touched.
     words: frozenset[str] = frozenset()
 
@@ -215,6 +217,11 @@ class Facts(msgspec.Struct):
             number += 1
             array = f"local {name} {number}"
         return array
+
+    def note_condition(self, value: Value) -> None:
+        """Note a value that decides a condition."""
+        if isinstance(value, Pointer):
+            self.tested.add(value.array)
 
     def type_of(self, array: str) -> str:
         """Type of an array's elements; empty where it is not known."""

@@ -33,6 +33,9 @@ _KINDS = (
     "Module",
 )
 _CALLED = tuple(f"{front}{kind}" for front in ("hip", "cuda", "cu") for kind in _KINDS)
+# Members of a class with values, as nvcc takes them and C++ does not.
+_CONSTANTS = tuple(f"static {order}" for kind in ("float", "double")
+                   for order in (f"const {kind}", f"{kind} const"))  # fmt: skip
 _HEADERS = {
     *(
         "iostream",
@@ -90,7 +93,7 @@ def has_host_code(texts: Sequence[str]) -> bool:
 
 
 def _speaks_to_host(text: str) -> bool:
-    if "<<<" in text:
+    if "<<<" in text or any(one in text for one in _CONSTANTS):
         return True
     if any(one in text for one in _WORDS) and not _WORDS.isdisjoint(names_in(text)):
         return True
