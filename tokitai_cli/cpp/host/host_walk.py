@@ -136,7 +136,8 @@ class HostWalk(Walk):
             own, count = f"{name}'{count}", count + 1
         self._taken.add(own)
         whole = self.meant(value)
-        if not any("#" in one for one in whole.names()):
+        unknown = (one.partition("#")[0] for one in whole.names() if "#" in one)
+        if all(one.isidentifier() and one != name for one in unknown):
             self.definitions[own] = whole
         return variable(own)
 

@@ -272,7 +272,8 @@ class _Names:
             plain = name.partition("'")[0].partition("#")[0]
             if name.replace(".", "_").isidentifier():
                 continue
-            new = held.get(name) or (plain if plain.replace(".", "_").isidentifier() else "")
+            is_name = plain.replace(".", "_").isidentifier() and walk.find(plain.partition(".")[0])
+            new = held.get(name) or (plain if is_name else "")
             if new and new not in used and new not in self._shown.values():
                 self._shown[name] = new
 
