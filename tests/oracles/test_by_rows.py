@@ -86,6 +86,33 @@ def test_blocks_of_rows_give_the_bits_of_the_whole(kind: str) -> None:
         assert [one.tobytes() for one in errors[0]] == [one.tobytes() for one in errors[1]]
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_block_is_evaluated_once_for_reference_and_both_bounds(threads: int) -> None:
+    rows: dict[str, list[int]] = {}
+
+    def counted(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+        x = inputs["x"]
+        kind = str(x.dtype) if isinstance(x, np.ndarray) else type(x).__name__
+        rows.setdefault(kind, []).append(len(x))
+        return softmax(params, inputs, scalars)
+
+    x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float16)
+    call, request = case_of(counted, x)
+    formula = recorded(call, request)
+    layout = rows_module.layout_of(call, request, formula)
+    assert layout is not None
+    rows.clear()
+    with parallel.sharing(threads):
+        found = answer(call, request, formula)["y"]
+    assert found.error_probable is not None
+    assert found.replay is not None
+    each = sorted(piece.rows.stop - piece.rows.start for piece in layout.pieces)
+    assert sorted(rows.pop("Twofold")) == each
+    assert sorted(rows.pop("float32")) == each
+    assert sum(rows.pop("float64")) == ROWS  # beside other rows
+    assert rows.keys() <= {"Changeable", "Factor"}  # wrong outputs, of a sample
+
+
 @pytest.mark.parametrize("function", [centred, neighbours])
 @pytest.mark.parametrize("equal", [False, True])
 def test_rows_that_hang_together_are_not_taken_apart(function: Function, equal: bool) -> None:

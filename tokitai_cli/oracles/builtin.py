@@ -222,7 +222,9 @@ def again(
     precision = msgspec.structs.replace(
         request.precision, outputs=dict(further.outputs), forms=further.forms
     )
-    request = msgspec.structs.replace(request, precision=precision, kept=further.kept)
+    request = msgspec.structs.replace(
+        request, precision=precision, kept=further.kept, probable=False
+    )
     return answer(call, request, formula, only_error=further.only_error)
 
 

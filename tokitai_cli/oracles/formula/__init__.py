@@ -8,12 +8,15 @@ may give. `bounds(y)` ends: the reference, and the error in front of the last ro
 
 from __future__ import annotations
 
+from tokitai_cli.oracles.formula import relations
 from tokitai_cli.oracles.formula.bounds import Bounds, bounds
 from tokitai_cli.oracles.formula.known import NoRuleError
 from tokitai_cli.oracles.formula.named import erf, rsqrt, sigmoid
 from tokitai_cli.oracles.formula.precision import Precision, allowing
-from tokitai_cli.oracles.formula.relations import loosen, stored
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
+from tokitai_cli.oracles.formula.twofold import on_both
+
+loosen, stored = on_both(relations.loosen), on_both(relations.stored)
 
 __all__ = [
     "Bounds",

@@ -30,6 +30,8 @@ TOP = SINGLE.overflow
 ROUNDING_SUMS = "sums that round at each addition"
 # In `Precision.seen`: an intermediate may overflow where float64 does not.
 OVERFLOW = "overflow"
+# Likewise: the bound of a sum was asked for, which has a worst case and a probabilistic form.
+SUMS_BOUNDED = "sums bounded"
 # Confidence of the probabilistic form: N. J. Higham, T. Mary, SIAM J. Sci. Comput. 41(5), 2019, (2.8).
 LAMBDA = 10.0
 
@@ -118,6 +120,7 @@ class Precision(msgspec.Struct, frozen=True):
         gamma_k = k u / (1 - k u) (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.,
         Lemma 3.1), or exp(lambda sqrt(k) u + k u^2 / (1 - u)) - 1 in its probabilistic form.
         """
+        self.applied_rules.add(SUMS_BOUNDED)
         u = accumulator(self.accumulate).unit_roundoff
         k = additions if self.rounds is None else min(additions, self.rounds)
         if self.accumulate.endswith(TRUNCATED):

@@ -19,7 +19,7 @@ from tokitai_cli.oracles.formula.parts import (
     exactly,
     shared_out,
 )
-from tokitai_cli.oracles.formula.precision import Precision, allowing, current
+from tokitai_cli.oracles.formula.precision import SUMS_BOUNDED, Precision, allowing, current
 from tokitai_cli.oracles.formula.reductions import Sums, settled, terms_of
 
 # Terms from which sums are made by blocks of rows, and kept for the next call of the formula.
@@ -95,6 +95,7 @@ def _added_by_rows(acc: Parts, index: NDArray[np.integer[Any]], spread: Parts) -
 
     plain = all(x.point and x.finite for x in (acc, spread))
     found = once("added at", (acc.v, spread.v, index), every) if plain else every()
+    current().applied_rules.add(SUMS_BOUNDED)  # as they will be
     return Scattered(*found, current())
 
 

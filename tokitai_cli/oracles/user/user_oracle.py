@@ -134,6 +134,7 @@ def _asked(case: Case, arrays: Arrays, further: Further) -> dict[str, Any]:
     formula = request(case) if case.variant.by_formula else None
     if formula is not None:
         formula["kept"] = further.kept
+        formula["probable"] &= not (further.outputs or further.forms)
         formula["precision"]["forms"] = list(further.forms)
     return {
         "params": dict(case.sizes),

@@ -1,7 +1,7 @@
 """A formula as an oracle: `function(params, inputs, scalars)` gives references and errors.
 
-The function is called with tracked arrays; again with all sums probabilistic, where that is asked for;
-in float32, as a replay; and with one operation changed at a time, for wrong outputs.
+The function is called with tracked arrays, once for the worst case and for probabilistic sums; in
+float32, as a replay; and with one operation changed at a time, for wrong outputs.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tokitai_cli.oracles.formula.precision import OVERFLOW, STEP, Precision, all
 from tokitai_cli.oracles.formula.relations import stored
 from tokitai_cli.oracles.formula.tape import Tape
 from tokitai_cli.oracles.formula.tracked import Decision, Tracked, known_input, track
+from tokitai_cli.oracles.formula.twofold import PROBABLE, WORST, side_of, twofold
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import replay
 from tokitai_cli.oracles.variants.by_rows import by_rows, replay_by_rows
@@ -109,7 +110,7 @@ def _bounded(
     found: dict[str, ArrayParts] = {}
     floats = {name for name in names if request.outputs[name] != "float64"}
     if floats:
-        result = _tracked(call, request, precision)
+        result, probable = _by_both(call, request, precision)
         if precision.welford and not precision.applied_rules & {"mean", "variance"}:
             raise ReductionError(
                 "the formula has no bound for the reduction welford: it contains no mean or "
@@ -127,13 +128,28 @@ def _bounded(
         if OVERFLOW in precision.applied_rules:
             _add_unbounded(found, call, request.outputs, precision)
         if request.probable:
-            _add_probable(found, call, request.outputs, precision)
+            _add_probable(found, probable, call, request.outputs, precision)
     wide = [name for name in names if name not in floats]
     if wide:
         with allowing(precision):
             result = call.call(double)
         found |= {name: _wide_parts(result[name]) for name in wide if name in result}
     return found
+
+
+def _by_both(
+    call: FormulaCall, request: Request, precision: Precision
+) -> tuple[Mapping[str, Any], Mapping[str, Any] | None]:
+    """What the formula returns, and with probabilistic sums; None where these ask for another call."""
+    if not request.probable or request.kept:
+        return _tracked(call, request, precision), None
+    try:
+        with allowing(precision):
+            result = call.call(lambda array: twofold(known_input(array)))
+    except Exception:  # noqa: BLE001 - the calls for one bound alone say what is wrong
+        precision.applied_rules.clear()
+        return _tracked(call, request, precision), None
+    return side_of(result, WORST), side_of(result, PROBABLE)
 
 
 def _tracked(call: FormulaCall, request: Request, precision: Precision) -> Mapping[str, Any]:
@@ -272,12 +288,15 @@ def _add_unbounded(
 
 def _add_probable(
     found: dict[str, ArrayParts],
+    result: Mapping[str, Any] | None,
     call: FormulaCall,
     dtypes: Mapping[str, str],
     precision: Precision,
 ) -> None:
-    with allowing(msgspec.structs.replace(precision, probable=True)):
-        result = call.call(known_input)
+    """Add the errors of what the formula returns with probabilistic sums, which may be known."""
+    if result is None:
+        with allowing(msgspec.structs.replace(precision, probable=True, applied_rules=set())):
+            result = call.call(known_input)
     for name, parts in found.items():
         if name in result and parts.errors() is not None:
             probable = _largest_error(result[name], dtypes[name])
