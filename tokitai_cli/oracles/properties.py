@@ -109,15 +109,13 @@ class Given(msgspec.Struct, frozen=True):
         name: str,
         places: str,
         deviations: Callable[[Arrays, Arrays, range], Iterable[Deviations]],
-        changed: Arrays | None = None,
+        changed: Callable[[], Arrays] | None = None,
         change: str = "",
     ) -> StatedProperty:
         """A property of each row; of all together where its places are columns."""
         rows, columns = self.rows
         step = 0 if places == "column" else block_rows(columns)
-        return StatedProperty(
-            name, self.plan.name, places, deviations, rows, step, changed or {}, change
-        )
+        return StatedProperty(name, self.plan.name, places, deviations, rows, step, changed, change)
 
 
 # Inputs of a part of the rows -> what the sums of these rows must be, and their own error.
@@ -255,7 +253,7 @@ def shifted_rows(given: Given) -> StatedProperty | None:
         "shift-invariance",
         "element",
         deviations,
-        {"x": shifted.reshape(given.arrays["x"].shape)},
+        lambda: {"x": shifted.reshape(given.arrays["x"].shape)},
         f"one of {', '.join(f'{constant:g}' for constant in _SHIFTS)} added to all of a row, "
         f"in {int(moved.sum())} of {x.shape[0]} rows",
     )
@@ -276,7 +274,9 @@ def permuted(*names: str) -> Builder:
         def deviations(outputs: Arrays, others: Arrays, rows: range) -> Iterable[Deviations]:
             return _both(given, (outputs, others), rows, lambda part: None, order)
 
-        changed = {name: np.ascontiguousarray(given.arrays[name][..., order]) for name in names}
+        def changed() -> Arrays:
+            return {name: np.ascontiguousarray(given.arrays[name][..., order]) for name in names}
+
         change = f"the columns of {', '.join(names)} permuted"
         return given.stated("permutation-equivariance", "element", deviations, changed, change)
 

@@ -257,6 +257,7 @@ class _Attempt:
                 self._device.replace()
                 break
             found[stated.name] = msgspec.structs.replace(another, outputs=copies(another.outputs))
+        self._device.forget()
         return found
 
     def _other(

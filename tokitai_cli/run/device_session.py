@@ -214,6 +214,11 @@ class DeviceSession:
         found = tuple(graver(one, strict=self.settings.strict) for one in result.findings)
         return msgspec.structs.replace(result, findings=found)
 
+    def forget(self) -> None:
+        """Give back the memory that outputs of the last case lie in: all that is needed was copied."""
+        if self._server is not None:
+            self._server.forget()
+
     def replace(self) -> None:
         """End the child; the next case gets a fresh one."""
         if self._server is not None:

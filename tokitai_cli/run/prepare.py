@@ -70,7 +70,8 @@ class Prepared(msgspec.Struct, frozen=True):
 
     def with_change(self, stated: StatedProperty) -> Prepared:
         """What the other run of a property is given."""
-        return msgspec.structs.replace(self, arrays={**self.arrays, **stated.changed})
+        changed = stated.changed() if stated.changed else {}
+        return msgspec.structs.replace(self, arrays={**self.arrays, **changed})
 
 
 class Refusal(msgspec.Struct, frozen=True):

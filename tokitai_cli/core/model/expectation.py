@@ -177,9 +177,9 @@ class StatedProperty(msgspec.Struct, frozen=True):
     rows: int
     #: Rows that are asked for begin at multiples of it; 0 where all are asked for at once.
     step: int
-    #: Arrays by name that replace the drawn ones in another run of the same artifact; empty where the
-    #: property is one of a single run.
-    changed: Mapping[str, NDArray[Any]] = msgspec.field(default_factory=dict)
+    #: Makes arrays, by name, that replace the drawn ones in another run of the same artifact; None
+    #: where the property is one of a single run.
+    changed: Callable[[], Mapping[str, NDArray[Any]]] | None = None
     #: Words for what was done to them.
     change: str = ""
 

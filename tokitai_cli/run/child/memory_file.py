@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import mmap
@@ -31,6 +32,7 @@ class Memory:
         seals = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL
         fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, seals)
         self._nbytes = 0
+        self._map: mmap.mmap | None = None
         self._bytes: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def close(self) -> None:
@@ -49,7 +51,14 @@ class Memory:
             except (OSError, OverflowError, ValueError) as error:
                 raise NotRunError(f"{case_id} needs {size_text(nbytes)}: {error}") from error
             self._nbytes = nbytes
+            self._map = view
             self._bytes = np.frombuffer(view, np.uint8)
+
+    def forget(self) -> None:
+        """Give the memory back until it is written again: all of it is zero then, in views too."""
+        if self._map is not None and hasattr(mmap, "MADV_REMOVE"):
+            with contextlib.suppress(OSError):  # it only stays longer
+                self._map.madvise(mmap.MADV_REMOVE)
 
     def write(
         self,
