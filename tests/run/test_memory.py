@@ -70,7 +70,7 @@ def test_outputs_of_equal_bytes_are_kept_once() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "threads", "times"),
-    [("softmax", 8, 1.0), ("softmax", 2, 1.1), ("layernorm", 2, 1.0), ("gemm-bw", 2, 1.0)],
+    [("softmax", 8, 1.0), ("softmax", 2, 0.9), ("layernorm", 2, 1.0), ("gemm-bw", 2, 1.0)],
 )
 def test_a_large_case_holds_no_more_than_is_said(
     op: str, threads: int, times: float, tmp_path: Path
