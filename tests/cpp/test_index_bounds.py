@@ -55,6 +55,9 @@ CASES = {
     "do and while": ("int i = threadIdx.x; do { x[i] = 1; i += 64; } while (i < n);", 100),
     "a break": ("int i = threadIdx.x; while (true) { if (i >= n) break; x[i] = 1; i += 64; }", 100),
     "a second counter": ("for (int i = 0, j = n; i < j; ++i, --j) x[j] = 1;", 101),
+    "a quotient that is compared": (
+        "int i = threadIdx.x, row = i / 5; if (row < m) x[row * 5 + i % 5] = 1;", 35,
+    ),
     "a moving pointer": (
         "float* p = x + threadIdx.x; for (int k = 0; k < m; ++k) { *p = 1; p += n; }", 664,
     ),
@@ -102,6 +105,8 @@ CASES = {
     "a function of a library": ("x[hash(threadIdx.x)] = 1;", None),
     "values that are not known": ("x[(int)x[0]] = 1;", None),
     "handed on": ("fill(x, n);", None),
+    "an element that is handed on": ("unknown(x[threadIdx.x]);", 64),
+    "an element of assembly": ('asm volatile("mov.f32 %0, 1;" : "=f"(x[threadIdx.x]));', 64),
     "a part that cannot be read": ("x[0] = 1; $ @ ; int q = 3;", None),
     "one of two pointers": ("float* p = n > m ? x : rows[0]; p[3] = 1;", None),
 }  # fmt: skip

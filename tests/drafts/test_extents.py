@@ -8,48 +8,9 @@ from pathlib import Path
 import pytest
 
 from tokitai_cli import spec
-from tokitai_cli.cpp.indices.kernel_text import scoped
-from tokitai_cli.cpp.indices.reach import Reach, places
-from tokitai_cli.cpp.source.macro_text import macros_of
-from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.drafts.search import drafts_of
 from tokitai_cli.drafts.writing import new
 from tokitai_cli.spec.reader.gaps import GAP
-
-
-@pytest.mark.parametrize(
-    ("body", "elements"),
-    [
-        ("int i = blockIdx.x * blockDim.x + threadIdx.x; x[i] = 1;", 256),
-        ("int i = blockIdx.x * blockDim.x + threadIdx.x; if (i < n) x[i] = 1;", 100),
-        ("int i = blockIdx.x * blockDim.x + threadIdx.x; if (i >= n) return; x[i + 2] = 1;", 102),
-        ("for (int i = threadIdx.x; i <= n; i += 64) x[2 * i] = 1;", 201),
-        ("for (int s = n / 2; s > 0; s >>= 1) if (threadIdx.x < s) x[threadIdx.x + s] = 1;", 100),
-        ("int at = threadIdx.x % 8, row = threadIdx.x / 8; x[row * n + at] = 1;", 708),
-        ("for (int r = 0; r < n; ++r) x[r * W + (threadIdx.x & 3)] = 1;", 99 * 32 + 4),
-        ("int i = threadIdx.x > 3 ? n : 7; x[min(i, 50)] = 1;", 51),
-        ("int i = threadIdx.x; x[i] = 1; i = n; x[i] = 2;", 101),
-        ("int i = threadIdx.x; if (i >= 9) return; i = i * 4; x[i + 3] = 1;", 9 * 4),
-        ("int i = threadIdx.x; i <<= 2; i += 1; x[i] = 1;", 63 * 4 + 2),
-        ("for (int i = 0; i < n; i += 8) { for (int j = 0; j < 2; j++) x[i + j] = 1; }", 101),
-        ("int i = threadIdx.x; x[i] = 1; if (i > 3) return; x[i + 1] = 1;", 64),
-        ("int i = threadIdx.x; bool low = i < 5; x[i] = 1; if (low) x[i + 1] = 2;", 64),
-        ("if (n) { int k = threadIdx.x; x[k] = 1; } { int k = 200; x[k] = 1; }", 201),
-        ("int k = threadIdx.x; if (k < 2) s[k] = 1; x[k * 3] = 1;", 190),
-        ("int k = threadIdx.x; if (k < 2) { x[k] = 1; }", 2),
-        ("if (threadIdx.x < 4) x[ids[threadIdx.x]] = 1;", 10),
-        ("x[AT(threadIdx.x, 2)] = 1;", 2 * 100 + 64),
-        ("int i = 0; while (more()) i++; x[i] = 1;", None),
-        ("x[hash(threadIdx.x)] = 1;", None),
-        ("fill(x, n);", None),
-    ],
-)  # fmt: skip
-def test_indices_are_bounded_by_launch_guards_and_draws(body: str, elements: int | None) -> None:
-    body = scoped(spread(body, macros_of(["#define AT(a, b) ((b) * n + (a))\n"])))
-    values = {"n": 100, **places("thread", [64]), **places("block", [4])}
-    reach = Reach(body, values, {"W": "(4 * 8)"}, {"ids": 9})
-    assert reach.elements("x") == elements
-
 
 KERNELS = """\
 #define TILE 64

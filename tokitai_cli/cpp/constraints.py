@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient, constant
 from tokitai_cli.cpp.body.symbolic_values import Guard
 
-_MOST = 12  # that are looked at for one number
+_MOST = 16  # that are looked at for one number
 
 
 class Constraints:
@@ -18,6 +18,7 @@ class Constraints:
     def __init__(self, parts: Sequence[Polynomial] = ()) -> None:
         self.parts = tuple(dict.fromkeys(parts))
         self.key = frozenset(self.parts)
+        self._about: dict[frozenset[str], Constraints] = {}
 
     @classmethod
     def of(cls, guards: Sequence[Guard], reals: Collection[str]) -> Constraints:
@@ -30,7 +31,7 @@ class Constraints:
                 found.append(above + least)
             if sign in {">", ">=", "=="}:
                 found.append(least - above)
-        return cls(found)
+        return cls([*found, *(more for one in found for more in _of_dividends(one))])
 
     def __iter__(self) -> Iterator[Polynomial]:
         return iter(self.parts)
@@ -50,6 +51,11 @@ class Constraints:
 
     def about(self, names: frozenset[str]) -> Constraints:
         """Those that have some of the names, or names of others that do."""
+        if names not in self._about:
+            self._about[names] = self._chosen(names)
+        return self._about[names]
+
+    def _chosen(self, names: frozenset[str]) -> Constraints:
         chosen = list[Polynomial]()
         while more := [one for one in self.parts if one not in chosen and one.names() & names]:
             chosen += more
@@ -73,6 +79,17 @@ class Constraints:
                 rest = value * constant(down) - bounded * constant(up)
                 if len(rest.atoms() | bounded.atoms()) <= len(value.atoms() | bounded.atoms()):
                     yield Replaced(rest, up, down, most, one)
+
+
+def _of_dividends(constraint: Polynomial) -> Iterator[Polynomial]:
+    """What comparisons of quotients by numbers say of dividends: `p / q <= k` is `p < (k + 1) q`."""
+    for atom in constraint.atoms():
+        divisor = atom.divisor.number if isinstance(atom, Quotient) else None
+        if isinstance(atom, Quotient) and divisor and divisor > 0 and (atom,) in constraint.terms:
+            count = constraint.terms[atom,]
+            rest = constraint - Polynomial({(atom,): count})
+            most = atom.dividend * constant(count) + rest * constant(divisor)
+            yield most - constant(abs(count) * (divisor - 1))
 
 
 class Replaced(NamedTuple):

@@ -34,6 +34,7 @@ class Interval(NamedTuple):
 
 
 UNKNOWN = Interval(-math.inf, math.inf)
+NOTHING = Interval(math.inf, -math.inf)
 _BIT = Interval(0, 1)
 
 
@@ -46,7 +47,7 @@ def hull(parts: Sequence[Interval]) -> Interval:
     """The smallest interval that holds all of them; an empty one of none."""
     full = [one for one in parts if not one.is_empty]
     if not full:
-        return Interval(math.inf, -math.inf)
+        return NOTHING
     return Interval(min(one.low for one in full), max(one.high for one in full))
 
 
@@ -122,7 +123,7 @@ def _bounded(one: Number) -> Number:
 def applied(name: str, given: Sequence[Interval]) -> Interval:
     """What a function or an operator makes of numbers; all of them where it is not known."""
     if any(one.is_empty for one in given):
-        return Interval(math.inf, -math.inf)
+        return NOTHING
     if name.startswith("__shfl"):
         at = int("_sync" in name)
         return given[at] if len(given) > at else UNKNOWN

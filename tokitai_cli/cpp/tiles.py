@@ -40,7 +40,7 @@ def facts_of(program: Program, kernel: Kernel, arguments: Mapping[str, str]) -> 
     arguments: of its template, by the parameters' names.
     """
     known = declaration_of(program, kernel)
-    return read(*known, given=arguments) if known else Facts([], {}, [], {})
+    return read(*known, given=arguments) if known else Facts()
 
 
 def tiles_of(facts: Facts, names: Mapping[str, str]) -> list[Tiles]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import ArrayDraft
@@ -12,8 +14,10 @@ _DIMENSIONS = 8  # that an array of a spec has at most
 _DOES = {"inputs": "only reads", "outputs": "only writes", "inout": "reads and writes"}
 
 
-def array_draft(known: Known, sizing: Sizing, parameter: Parameter) -> ArrayDraft:
-    """An array of the spec."""
+def array_draft(
+    known: Known, sizing: Sizing, parameter: Parameter, shapes: Sequence[Mapping[str, int]]
+) -> ArrayDraft:
+    """An array of the spec; shapes: those of its suites."""
     if parameter.name in known.leaves.variables:
         return _variable(known, parameter)
     guess, said = "its shape" if parameter.dtypes else "its shape and dtype", known.text.said
@@ -34,7 +38,7 @@ def array_draft(known: Known, sizing: Sizing, parameter: Parameter) -> ArrayDraf
     inner = known.leaves.inner.get(parameter.name, STRUCT_BYTES if structs else 0)
     sizes = [size.name for size in known.sizes[:3]] or ["elements"]
     extents = known.text.shape(parameter.name)[-(_DIMENSIONS - bool(rows) - bool(inner)) :]
-    room = sizing.room(parameter.name, extents)
+    room = sizing.room(parameter.name, extents, shapes)
     return ArrayDraft(
         role=role,
         dtype="uint8" if structs else next(iter(parameter.dtypes), "float32"),

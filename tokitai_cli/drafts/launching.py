@@ -10,15 +10,14 @@ from collections.abc import Mapping, Sequence
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
+from tokitai_cli.cpp.body.meanings import is_unguarded
 from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.host.launch import name_in
 from tokitai_cli.cpp.indices.blocks import LANES, WARP
-from tokitai_cli.cpp.indices.kernel_text import unguarded
-from tokitai_cli.cpp.indices.reach import Reach, places
 from tokitai_cli.cpp.tiles import Tiles
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import Guess
-from tokitai_cli.drafts.reaching import AFFORDED, Reaching
+from tokitai_cli.drafts.reaching import AFFORDED, Reach, Reaching
 
 _BLOCK, _FLAT_BLOCK = ["256"], ["16", "16"]
 _SIZES = (96, 40, 7, 5, 3)
@@ -63,7 +62,7 @@ class Launching:
     @property
     def whole(self) -> int:
         """Threads of a block, where every thread of all blocks has an element; else 0."""
-        return 0 if self._known.sizes or not unguarded(self._known.text.body) else self.threads
+        return self.threads if not self._known.sizes and self._unguarded else 0
 
     @property
     def grid(self) -> Extents:
@@ -103,16 +102,20 @@ class Launching:
         counted = re.match(r"ceil_div\((\w+)", self.grid.value[0])
         found = known.text.strided()
         if counted and counted[1] in {one.name for one in known.sizes}:
-            found |= {counted[1]} if unguarded(known.text.body) else set()
+            found |= {counted[1]} if self._unguarded else set()
         return dict.fromkeys(found, self.threads)
 
     def in_sizes(self, number: Polynomial) -> str:
         """A number of the host's in sizes, with the numbers that its block has by guess."""
         return self._known.in_sizes(number, self._variables())
 
-    def reach(self, sizes: Mapping[str, int], body: str = "") -> Reach:
+    def reach(self, sizes: Mapping[str, int]) -> Reach:
         """How far indices go at those sizes."""
-        return self._reaching.at(sizes, self.block.value, self.grid.value, body)
+        return self._reaching.at(sizes, self.block.value, self.grid.value)
+
+    @functools.cached_property
+    def _unguarded(self) -> bool:
+        return is_unguarded(self._known.subject.reading.facts)
 
     def _told_block(self) -> Extents:
         text = self._known.text
@@ -128,21 +131,14 @@ class Launching:
         block = self._told_block()
         if not block.why or self._known.text.block or not all(map(str.isdigit, block.value)):
             return block
-        told, body = self._reaching.fixed_shared
         names = [one.name for one in self._known.sizes]
         values = dict(zip(names, defaults(len(names)), strict=True))
         counts = [int(one) for one in block.value]
-        while told:
-            here = values | places("thread", counts)
-            reach = Reach(body, here, self._known.text.constants, {})
-            pairs = [
-                (reach.elements(name, least=True) or 0, reach.top(extent)) for name, extent in told
-            ]
-            if all(extent is None or reached <= extent for reached, extent in pairs):
-                return Guess([str(one) for one in counts], block.why)
-            if max(counts) == 1:
-                break
-            counts = [max(1, one // 2) for one in counts]
+        while max(counts) >= 1:
+            threads = [str(one) for one in counts]
+            if not self._reaching.at(values, threads, ["1"]).bounds.goes_beyond_shared():
+                return Guess(threads, block.why)
+            counts = [one // 2 if max(counts) == 1 else max(1, one // 2) for one in counts]
         return block
 
     def _cut(self, extents: list[str], threads: int) -> list[str]:

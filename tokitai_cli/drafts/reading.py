@@ -27,7 +27,7 @@ _ROLES = {
 
 
 class Reading:
-    """Roles and shapes of a draft's arrays.
+    """Roles and shapes of a draft's arrays, by `facts` of the kernel's body.
 
     paths: how the kernel's text calls each array and number of the spec, `mesh.edges.next`. elsewhere:
     arrays that some instance of the kernel's template accesses.
@@ -36,10 +36,10 @@ class Reading:
     def __init__(
         self, facts: Facts, paths: Mapping[str, str], elsewhere: Collection[str] = ()
     ) -> None:
-        self._facts = facts
+        self.facts = facts
         self._paths = paths
         self._elsewhere = elsewhere
-        self._roles = roles(self._facts)
+        self._roles = roles(self.facts)
 
     def role(self, parameter: Parameter) -> str:
         """inputs, outputs or inout; inout where the body does not decide it, but of what is const."""
@@ -51,14 +51,14 @@ class Reading:
 
     def reads_back(self, name: str) -> bool:
         """Whether the kernel writes elements of an array, and reads some further down in its text."""
-        mine = [one.kind for one in self._facts.accesses if one.array == self._paths.get(name)]
+        mine = [one.kind for one in self.facts.accesses if one.array == self._paths.get(name)]
         return "write" in mine and "read" in mine[mine.index("write") :]
 
     @property
     def untouched(self) -> set[str]:
         """Arrays that other instances of the kernel access, and this one does not."""
-        seen = {one.array for one in self._facts.accesses} | self._facts.escapes.keys()
-        left = set(self._elsewhere) - seen if not self._facts.undecided else set()
+        seen = {one.array for one in self.facts.accesses} | self.facts.escapes.keys()
+        left = set(self._elsewhere) - seen if not self.facts.undecided else set()
         return {name for name, path in self._paths.items() if path in left}
 
     def needs(self, name: str) -> bool:
@@ -68,18 +68,18 @@ class Reading:
         or another.
         """
         path = self._paths.get(name, "")
-        accessed = any(one.array == path for one in self._facts.accesses)
-        return accessed and path not in self._facts.tested
+        accessed = any(one.array == path for one in self.facts.accesses)
+        return accessed and path not in self.facts.tested
 
     def _of_row(self, array: str, index: int) -> Facts:
         """What is done with the array that one of several pointers leads to."""
         found = []
-        for one in self._facts.accesses:
+        for one in self.facts.accesses:
             parts = one.offset.linear(row_of(array)) if one.array == array else None
             number = parts[0].number if parts is not None else None
             if number is None or number == index:
                 found.append(one)
-        return msgspec.structs.replace(self._facts, accesses=found)
+        return msgspec.structs.replace(self.facts, accesses=found)
 
     def variable(self, variable: Variable) -> str:
         """symbols, outputs or inout of a variable of the program; empty where the kernel has it not."""
@@ -94,9 +94,9 @@ class Reading:
         sizes: how the spec says whole numbers of the kernel's, by their names.
         """
         array = self._paths.get(name)
-        if array is None or array in self._facts.escapes or self._facts.undecided:
+        if array is None or array in self.facts.escapes or self.facts.undecided:
             return []
-        found = shape_of([one for one in self._facts.accesses if one.array == array])
+        found = shape_of([one for one in self.facts.accesses if one.array == array])
         if isinstance(found, str):
             return []
         names = {self._paths.get(one, one): said for one, said in sizes.items()}
@@ -105,9 +105,7 @@ class Reading:
 
     def divided(self, sizes: Mapping[str, str]) -> list[tuple[str, str]]:
         """Sizes that are multiples of others, or of numbers, by the kernel's indices; see `shape`."""
-        return divided(
-            self._facts, {self._paths.get(one, one): said for one, said in sizes.items()}
-        )
+        return divided(self.facts, {self._paths.get(one, one): said for one, said in sizes.items()})
 
     def path(self, name: str) -> str:
         """How the kernel's body calls an array or a number of the spec."""
@@ -115,28 +113,28 @@ class Reading:
 
     def values(self, constants: Mapping[str, str]) -> Values:
         """What the body asks of whole numbers in arrays. constants: what names stand for."""
-        return Values(self._facts, constants)
+        return Values(self.facts, constants)
 
     def numerics(self, floats: Iterable[str]) -> Numerics:
         """What the body computes of arrays of floats."""
-        return Numerics(self._facts, {self.path(one) for one in floats})
+        return Numerics(self.facts, {self.path(one) for one in floats})
 
     def looped(self, names: Mapping[str, str]) -> set[str]:
         """Sizes that loops go up to. names: as in `tiles`."""
-        return looped(self._facts, {self._paths.get(one, one): said for one, said in names.items()})
+        return looped(self.facts, {self._paths.get(one, one): said for one, said in names.items()})
 
     def divisors(self, names: Mapping[str, str]) -> set[str]:
         """What the body divides by, where sizes say it. names: as in `tiles`."""
         told = {self._paths.get(one, one): said for one, said in names.items()}
-        return divisors(self._facts, told)
+        return divisors(self.facts, told)
 
     def recurrences(self, names: Mapping[str, str], written: Iterable[str]) -> set[str]:
         """Sizes that loops go over with a state that each step changes. names: as in `tiles`."""
         told = {self._paths.get(one, one): said for one, said in names.items()}
-        return recurrences(self._facts, told, {self.path(one) for one in written})
+        return recurrences(self.facts, told, {self.path(one) for one in written})
 
     def tiles(self, names: Mapping[str, str]) -> list[Tiles]:
         """Loops over tiles. names: how the spec says sizes and extents of the launch."""
         return tiles_of(
-            self._facts, {self._paths.get(one, one): said for one, said in names.items()}
+            self.facts, {self._paths.get(one, one): said for one, said in names.items()}
         )

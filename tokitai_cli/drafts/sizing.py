@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.indices.blocks import LANES, WARP
-from tokitai_cli.cpp.indices.reach import Reach
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import (
     MOST_BLOCK,
@@ -20,12 +19,12 @@ from tokitai_cli.drafts.launching import (
     Launching,
     defaults,
 )
-from tokitai_cli.drafts.reaching import AFFORDED, Reaching, count
+from tokitai_cli.drafts.reaching import AFFORDED, Reach, Reaching, count
+from tokitai_cli.drafts.room import most_elements, room_for, times
 
 _TOTAL = 67  # of what offsets cut into pieces, where a piece may hold it
 _FEW = 4  # of a size that blocks count
-_MOST_STRUCT_BYTES = 1 << 26  # of an array of structs
-_ROOM, _MOST_ROOM = 1 << 21, 1 << 25  # elements of an array that nothing bounds, of any array
+_ROOM = 1 << 21  # elements of an array that nothing bounds
 _LARGEST = 4096  # that a size is raised to for a second block
 _HELD, _KEPT = 1 << 22, 3  # elements of a shape's arrays, and what a size is not cut below for that
 _VECTORS = re.compile(
@@ -42,6 +41,7 @@ class Sizing:
     def __init__(self, known: Known, launching: Launching, reaching: Reaching) -> None:
         self._known, self._launching, self._reaching = known, launching, reaching
         self._text = known.text
+        self._reaches: dict[tuple[tuple[str, int], ...], Reach] = {}
 
     @functools.cached_property
     def values(self) -> dict[str, int]:
@@ -159,29 +159,43 @@ class Sizing:
             found.append(f"max(1, {one})" if empty else one)
         return found
 
-    def room(self, array: str, extents: Sequence[str]) -> str:
+    def room(self, array: str, extents: Sequence[str], shapes: Sequence[Mapping[str, int]]) -> str:
         """One extent that holds all that the indices reach, where `extents` do not; else empty.
 
-        extents: as the text's strides tell them; none where it does not say any.
+        extents: as the strides tell them; none where these say nothing. shapes: those of suites.
         """
-        values, reaching, known = self.values, self._reaching, self._known
-        names = [one.name for one in known.sizes[:3]] or ["elements"]
-        total = math.prod(values[name] for name in names)
-        held = math.prod(count(one, values) for one in extents) if extents else total
+        known, every = self._known, [self.values, *shapes]
         if len(extents) > 1 and not known.origin.room:
             return ""  # strides say more than the indices' bounds, in what is read before it runs
+        sizes = [one.name for one in known.sizes] or ["elements"]
+        told = extents or sizes[:3]
+        held = [math.prod(count(one, shape) for one in told) for shape in every]
+        reached = [self._reach(shape).elements(array) for shape in every]
+        structs, weight = self._reaching.structs(array), self._reaching.weight(array)
         # Structs of unknown bytes may be larger than those that were guessed.
-        weight = reaching.weight(array)
-        unknown = reaching.structs(array) and array not in known.leaves.inner
-        reached = None if unknown else self.reach.elements(array)
-        share = AFFORDED // len(known.roles) // weight
-        if reached is None and total * weight > AFFORDED:  # large structs
-            return str(max(1, share))
-        if reached is None and known.origin.room:
-            reached = max(held, min(_ROOM, share))
-        if reached is None or reached <= held:
+        bounded = [one for one in reached if one is not None]
+        if len(bounded) < len(every) or (structs and array not in known.leaves.inner):
+            return self._unbounded_room(array, held[0], sizes[:3])
+        if all(need <= has for need, has in zip(bounded, held, strict=True)):
             return ""
-        return times(reached, weight, total, names, structs=reaching.structs(array))
+        return room_for(bounded, every, extents, sizes, most_elements(weight, structs=structs))
+
+    def _reach(self, shape: Mapping[str, int]) -> Reach:
+        key = tuple(shape.items())
+        if key not in self._reaches:
+            self._reaches[key] = self._launching.reach(shape)
+        return self._reaches[key]
+
+    def _unbounded_room(self, array: str, held: int, names: Sequence[str]) -> str:
+        """An extent for an array of which nothing says how far its indices go."""
+        known, weight = self._known, self._reaching.weight(array)
+        share = AFFORDED // len(known.roles) // weight
+        total = math.prod(self.values[name] for name in names)
+        if total * weight > AFFORDED:  # large structs
+            return str(max(1, share))
+        reached = max(held, min(_ROOM, share)) if known.origin.room else 0
+        structs = self._reaching.structs(array)
+        return times(reached, weight, total, names, structs=structs) if reached > held else ""
 
     @functools.cached_property
     def _shapes(self) -> list[list[str]]:
@@ -201,13 +215,10 @@ class Sizing:
 
     def _within(self, sizes: dict[str, int]) -> dict[str, int]:
         """`sizes`, halved until shared arrays of fixed extents hold what indexes them, if they do."""
-        told, body = self._reaching.fixed_shared
         less: dict[str, int] = sizes
         before: dict[str, int] = {}
-        while told and less != before:
-            reach = self._launching.reach(less, body)
-            pairs = ((reach.elements(name, least=True), reach.top(extent)) for name, extent in told)
-            if all(held is None or (need or 0) <= held for need, held in pairs):
+        while less != before:
+            if not self._launching.reach(less).bounds.goes_beyond_shared():
                 return less
             before = less
             less = {name: self._known.fitting(name, max(1, n // 2)) for name, n in less.items()}
@@ -232,13 +243,3 @@ def _holds(goal: str, shape: Mapping[str, int]) -> bool:
         return expressions.holds(goal, {WARP: LANES, **shape})
     except SpecError:
         return False
-
-
-def times(reached: int, weight: int, total: int, names: Sequence[str], *, structs: bool) -> str:
-    """An extent that holds so many elements: as many times the product of the sizes as that takes.
-
-    weight: of an element. total: the product of the sizes `names`. structs: whether elements are.
-    """
-    most = _MOST_STRUCT_BYTES if structs else _MOST_ROOM
-    needed = -(-min(reached, most // weight) // total)
-    return " * ".join([str(needed), *names] if needed > 1 else names)

@@ -103,7 +103,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
         flags=Guess(origin.flags, supposed(origin.supposed)),
         supposed=origin.supposed,
         arrays={
-            one.name: array_draft(known, sizing, one)
+            one.name: array_draft(known, sizing, one, [each.sizes for each in shapes])
             for one in known.parameters
             if one.name in known.roles
         },
@@ -188,7 +188,7 @@ def _shared_room(known: Known, sizing: Sizing, told: str) -> int:
     if not name or not size.isdigit():
         return 0
     held = count(told, sizing.values)
-    more = (sizing.reach.elements(name, least=True) or 0) * int(size) - held
+    more = (sizing.reach.bounds.elements(f"local {name}", least=True) or 0) * int(size) - held
     return more if 0 < more <= ALL_SHARED - held else 0
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.initialisers import initial
+from tokitai_cli.cpp.body.initialisers import hand_over, initial
 from tokitai_cli.cpp.body.operators import as_condition, cast, combined, either, indicator
 from tokitai_cli.cpp.body.outer import outer_place, outer_value
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
@@ -25,6 +25,7 @@ from tokitai_cli.cpp.structs import size_of
 from tokitai_cli.cpp.tree import child, name_of, named, text_of
 
 _MOST_DIGITS = 40
+_ESCAPED = {r"\0": 0, r"\t": 9, r"\n": 10, r"\r": 13, r"\'": 39, r"\\": 92}
 _FUNCTIONS = {"identifier", "qualified_identifier", "template_function"}
 _SHOWN = 60  # letters of an expression that is named after itself
 
@@ -34,6 +35,8 @@ def read_other(walk: Walk, node: Node) -> Value:
     for one in named(node):
         if one.type.endswith(("expression", "identifier", "literal", "list")):
             walk.escape(walk.evaluate(one), node.type)
+        elif one.type.endswith("operand") and (value := child(one, "value")) is not None:
+            hand_over(walk, value, node.type)  # of assembly
     return _itself(walk, node)
 
 
@@ -58,6 +61,12 @@ def _number(walk: Walk, node: Node) -> Value:
         return constant(int(text, 0))
     except ValueError:
         return walk.marked(variable(text), "double")
+
+
+def _character(walk: Walk, node: Node) -> Value:
+    text = text_of(node)[1:-1]
+    number = _ESCAPED.get(text, ord(text) if len(text) == 1 else None)
+    return constant(number) if number is not None else _itself(walk, node)
 
 
 def _truth(walk: Walk, node: Node) -> Value:
@@ -313,5 +322,6 @@ EXPRESSIONS: Mapping[str, Callable[[Walk, Node], Value]] = {
     "sizeof_expression": _sizeof,
     "call_expression": _call,
     "null": _null,
-    **dict.fromkeys(("char_literal", "string_literal", "concatenated_string"), _itself),
+    "char_literal": _character,
+    **dict.fromkeys(("string_literal", "concatenated_string"), _itself),
 }

@@ -45,7 +45,7 @@ def hand_over(walk: Walk, node: Node, why: str) -> Value:
     if node.type in _MAY_BE_ELEMENTS:
         place = walk.place(node)
         if isinstance(place, Pointer) and not place.rows:
-            walk.escape(place, why)
+            walk.lend(place, why)
             return walk.fresh("?")
         if isinstance(place, Cell) and isinstance(walk.load(place), Pointer):
             walk.escape(walk.load(place), why)

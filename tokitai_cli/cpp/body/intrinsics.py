@@ -7,7 +7,6 @@ from tree_sitter import Node
 from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, quotient
 from tokitai_cli.cpp.body.symbolic_values import (
-    SINGLE,
     Applied,
     Condition,
     Record,
@@ -73,7 +72,7 @@ def known_call(walk: Walk, name: str, given: list[Node], node: Node) -> Returned
     if last in _COPIES and len(given) > 1:
         size = walk.number(walk.evaluate(given[2])) if len(given) > 2 else None
         for one, kind in zip(given, ("write", "read"), strict=False):
-            _touch(walk, one, kind, node, size)
+            _copy(walk, one, kind, node, size)
         return Returned(walk.fresh(last))
     if last in _SWAPS and len(given) == 2:
         return Returned(_swap(walk, given, node))
@@ -118,19 +117,15 @@ def result_of(walk: Walk, name: str, values: list[Value]) -> Value:
     return walk.fresh(name, told) if "#" in shown else walk.named(f"{name}({shown})", name, told)
 
 
-def _touch(
-    walk: Walk, given: Node, kind: str, node: Node, size: Polynomial | None = SINGLE
-) -> Value:
-    """An access to what a pointer leads to; size: bytes of a copy."""
+def _copy(walk: Walk, given: Node, kind: str, node: Node, size: Polynomial | None) -> None:
+    """What a copy of so many bytes does behind a pointer."""
     pointer = walk.moved(walk.evaluate(given), constant(0))
     if pointer is None:
-        return walk.fresh("?")
-    if size is SINGLE:
-        return walk.touch(pointer, kind, node)
+        return
     bytes_ = size_of(walk.program, walk.facts.type_of(pointer.array)) if pointer.unit else 0
     width = round(bytes_ * pointer.unit) if bytes_ and pointer.unit else 0
     units = quotient(size + constant(width - 1), constant(width)) if size and width else None
-    return walk.touch(pointer, kind, node, units=units)
+    walk.touch(pointer, kind, node, units=units)
 
 
 def _element(walk: Walk, name: str, given: list[Node], node: Node) -> Value:

@@ -234,10 +234,10 @@ def _entry(
     return entry, counter
 
 
-def _names(value: Value) -> set[str]:
+def _names(value: Value) -> frozenset[str]:
     if isinstance(value, Pointer):
         return value.offset.names()
-    return value.names() if isinstance(value, Polynomial) else set()
+    return value.names() if isinstance(value, Polynomial) else frozenset()
 
 
 def _step(origins: Origins, mark: Value, end: Value, varying: set[str]) -> Polynomial | None:

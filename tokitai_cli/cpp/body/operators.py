@@ -20,14 +20,14 @@ from tokitai_cli.cpp.body.symbolic_values import (
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.structs import resolved, size_of
 
-_OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
+OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 _BITS: Mapping[str, Callable[[int, int], int]] = {
     "&": operator.and_, "|": operator.or_, "^": operator.xor,
 }  # fmt: skip
 _MOST_PRODUCTS = 256  # of the terms of two factors
 _MOST_FACTORS, _MOST_BITS = 32, 128  # of a term, of its number
 _LARGEST_SHIFT = 63
-_NOTED = {*_OPPOSITE, "/", "%", "<<", ">>", "&", "|", "^"}
+_NOTED = {*OPPOSITE, "/", "%", "<<", ">>", "&", "|", "^"}
 
 
 def cast(walk: Walk, value: Value, type_text: str) -> Value:
@@ -78,7 +78,7 @@ def _compared_pointers(walk: Walk, sign: str, left: Value, right: Value) -> Valu
     same = isinstance(left, Pointer) and isinstance(right, Pointer) and left.array == right.array
     if sign == "-" and same and isinstance(left, Pointer) and isinstance(right, Pointer):
         return left.offset - right.offset
-    if sign in _OPPOSITE:
+    if sign in OPPOSITE:
         for one in (left, right):
             walk.facts.note_condition(one)
         return Condition((), (), "?")
@@ -104,17 +104,17 @@ def as_condition(walk: Walk, number: Polynomial) -> Condition:
 
 def opposite(guard: Guard) -> Guard:
     """What holds where a comparison does not."""
-    return Guard(guard.left, _OPPOSITE[guard.sign], guard.right)
+    return Guard(guard.left, OPPOSITE[guard.sign], guard.right)
 
 
 def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> Value:
     if sign in _NOTED:
         walk.note(sign, left, right)
-    if sign in _OPPOSITE:
+    if sign in OPPOSITE:
         left, right = walk.settled(left), walk.settled(right)
         text = f"{left} {sign} {right}"
         walk.facts.compared.append(Guard(left, sign, right))
-        return Condition((Guard(left, sign, right),), (Guard(left, _OPPOSITE[sign], right),), text)
+        return Condition((Guard(left, sign, right),), (Guard(left, OPPOSITE[sign], right),), text)
     told = Applied(sign, (left, right))
     if sign == "+":
         return walk.number(left + right)

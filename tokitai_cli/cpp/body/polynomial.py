@@ -69,15 +69,18 @@ Monomial = tuple[Atom, ...]
 class Polynomial:
     """A sum of products of atoms with whole coefficients; frozen, none of them 0."""
 
-    __slots__ = ("_hash", "_text", "terms")
+    __slots__ = ("_hash", "_names", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = {key: count for key, count in terms.items() if count}
         self._hash: int | None = None
         self._text: str | None = None
+        self._names: frozenset[str] | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Polynomial) and self.terms == other.terms
+        if self is other or not isinstance(other, Polynomial):
+            return self is other
+        return hash(self) == hash(other) and self.terms == other.terms
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -111,8 +114,13 @@ class Polynomial:
         """All atoms, those within quotients not."""
         return {atom for key in self.terms for atom in key}
 
-    def names(self) -> set[str]:
+    def names(self) -> frozenset[str]:
         """All names, those within other atoms too."""
+        if self._names is None:
+            self._names = frozenset(self._collected())
+        return self._names
+
+    def _collected(self) -> set[str]:
         found: set[str] = set()
         for atom in self.atoms():
             if isinstance(atom, str):

@@ -187,6 +187,10 @@ class Facts(msgspec.Struct):
     accesses: list[Access] = []
     #: Arrays with an access that may have been missed, and why.
     escapes: dict[str, str] = {}
+    #: Of them those with a pointer that may lead to any element.
+    roaming: set[str] = set()
+    #: Elements that are handed to where the walk does not follow.
+    lent: list[Access] = []
     #: Why parts of the body were not read.
     undecided: list[str] = []
     #: Types of arrays: pointers among parameters and in their structs, variables of the program.
@@ -228,14 +232,15 @@ class Facts(msgspec.Struct):
         own = self.local.get(array)
         return self.arrays.get(array, own.type if own is not None else "")
 
-    def escape(self, array: str, why: str) -> None:
-        """An array, and those that its structs lead to, may be accessed elsewhere."""
-        if array in self.local:
-            self.escapes.setdefault(array, why)
-        elif array in self.arrays:
-            for one in self.arrays:
-                if one == array or one.startswith(f"{array}."):
-                    self.escapes.setdefault(one, why)
+    def escape(self, array: str, why: str, *, whole: bool = True) -> None:
+        """An array, and those that its structs lead to, may be accessed elsewhere.
+
+        whole: by a pointer that may lead to any element.
+        """
+        inner = [one for one in self.arrays if one.startswith(f"{array}.")]
+        for one in [array, *inner] if array in self.arrays or array in self.local else ():
+            self.escapes.setdefault(one, why)
+        self.roaming.update([array, *inner] if whole else inner)
 
 
 def fields_of(record: Record) -> Mapping[str, Value]:

@@ -67,7 +67,7 @@ class Walk:
 
     def __init__(self, program: Program, readers: Readers, budget: int = BUDGET) -> None:
         self.program, self._readers = program, readers
-        self.facts = Facts([], {}, [], {})
+        self.facts = Facts()
         self.inside: list[int] = []
         self.scopes: list[dict[str, Place]] = [{}]
         self.store: dict[int, Value] = {}
@@ -374,6 +374,13 @@ class Walk:
             offset = self.number(offset)
         return Pointer(value.array, offset, value.unit, value.rows)
 
+    def lend(self, place: Pointer, why: str) -> None:
+        """An element that goes where the walk does not follow."""
+        found, guards = self.facts, tuple(self.guards)
+        found.escape(place.array, why, whole=False)
+        if not self.dry:
+            found.lent.append(Access(place.array, place.offset, "", guards, "", 0, place.unit))
+
     def escape(self, value: Value, why: str) -> None:
         """A value that goes where the walk does not follow: what it leads to may be read or written."""
         if isinstance(value, Cell):  # what is behind the address may change too
@@ -391,7 +398,7 @@ class Walk:
             for array in self.facts.arrays:
                 front, _, field = array.partition(".")
                 if front == value.path and field not in known:
-                    self.facts.escapes.setdefault(array, why)
+                    self.facts.escape(array, why)
 
     def type_text(self, node: Node | None) -> str:
         """A type as it is written, arguments of templates put in."""

@@ -75,10 +75,9 @@ def statement_end(text: str, at: int) -> int:
     return statement_end(text, end)
 
 
-def indices(body: str, array: str, first: bool = False) -> Iterator[str]:
-    """What stands between the brackets behind the array's name; `first`: where the body begins."""
-    start = r"\A" if first else r"(?<![\w.])"
-    for match in re.finditer(rf"{start}{array}\s*\[", body):
+def indices(body: str, array: str) -> Iterator[str]:
+    """What stands between the brackets behind the array's name."""
+    for match in re.finditer(rf"(?<![\w.]){array}\s*\[", body):
         if (end := closing(body, match.end() - 1)) > 0:
             yield body[match.end() : end]
 
@@ -193,14 +192,3 @@ def _in_numbers(body: str, array: str) -> str:
             told = f"{count} * ({index}) + {count - 1}" if count > 1 else index
             body = f"{body[: one.start()]}{array}[{told}]{body[end + 1 :]}"
     return body
-
-
-def unguarded(body: str) -> bool:
-    """Whether no thread is left out: what is computed of a thread's index is compared with nothing."""
-    names = {"threadIdx.x"}
-    for _ in range(3):
-        own = "|".join(map(re.escape, names))
-        names |= set(re.findall(rf"\b(\w{{1,64}})\s*=(?!=)[^;=<>]*(?:{own})[^;]*;", body))
-    own = "|".join(map(re.escape, names))
-    compared = rf"(?:{own})\b[^;{{}}=<>]*(?:[<>]=?|[!=]=)(?![<>])|[<>]=?[^;{{}}<>]*(?:{own})\b"
-    return "threadIdx" in body and not re.search(compared, body)

@@ -18,7 +18,7 @@ from tokitai_cli.drafts.model import (
     supposed,
 )
 from tokitai_cli.drafts.reaching import count
-from tokitai_cli.drafts.sizing import times
+from tokitai_cli.drafts.room import times
 from tokitai_cli.drafts.writer import ALL_SHARED
 
 _MACRO = 16  # of a number that only the build knows

@@ -1,0 +1,104 @@
+"""What the names that a walk made up are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tokitai_cli.cpp.body.polynomial import Polynomial
+from tokitai_cli.cpp.body.symbolic_values import (
+    Applied,
+    Choice,
+    Evolving,
+    Facts,
+    Guard,
+    Loaded,
+    Meaning,
+)
+
+
+class Dependencies:
+    """Names that numbers have, and those that these are made of."""
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._known: dict[str, frozenset[str]] = {}
+        self._numbers: dict[Polynomial, frozenset[str]] = {}
+        self._deep: dict[str, frozenset[str]] = {}
+        self._deep_numbers: dict[Polynomial, frozenset[str]] = {}
+
+    def of(self, value: Polynomial) -> frozenset[str]:
+        """Of a number."""
+        if value not in self._numbers:
+            self._numbers[value] = frozenset[str]().union(*map(self._of_name, value.names()))
+        return self._numbers[value]
+
+    def deep(self, value: Polynomial) -> frozenset[str]:
+        """All that a number may depend on: passes of loops, comparisons, and arrays, too."""
+        if value not in self._deep_numbers:
+            self._deep_numbers[value] = frozenset[str]().union(*map(self._behind, value.names()))
+        return self._deep_numbers[value]
+
+    def _behind(self, name: str) -> frozenset[str]:
+        if name not in self._deep:
+            found, waiting = {name}, [name]
+            while waiting:
+                more = self._next(waiting.pop()) - found
+                found |= more
+                waiting += more
+            self._deep[name] = frozenset(found)
+        return self._deep[name]
+
+    def _next(self, name: str) -> set[str]:
+        """Names and arrays that a name's meaning has; of an array those that are put into it."""
+        meaning = self._facts.meanings.get(name)
+        if isinstance(meaning, Loaded):
+            return {meaning.array}
+        ways: Sequence[tuple[Polynomial, tuple[Guard, ...]]] = self._facts.stored.get(name, ())
+        if isinstance(meaning, Choice):
+            ways = meaning.ways
+        elif isinstance(meaning, Evolving):
+            ways = [(meaning.start, ()), (meaning.end, meaning.guards)]
+        elif isinstance(meaning, Applied):
+            ways = [(one, ()) for one in meaning.operands]
+        return set[str]().union(*(one.names() | _compared(guards) for one, guards in ways))
+
+    def _of_name(self, name: str) -> frozenset[str]:
+        if name not in self._known:
+            self._known[name] = frozenset({name})
+            values = _values(self._facts.meanings.get(name))
+            self._known[name] = frozenset({name}).union(*map(self.of, values))
+        return self._known[name]
+
+
+def _values(meaning: Meaning | None) -> Sequence[Polynomial]:
+    """Numbers that one with a meaning is made of; of a loop's variable what it begins with."""
+    if isinstance(meaning, Choice):
+        return [value for value, _ in meaning.ways]
+    if isinstance(meaning, Evolving):
+        return [meaning.start]
+    return meaning.operands if isinstance(meaning, Applied) else ()
+
+
+def names_of(facts: Facts) -> set[str]:
+    """All names that accesses and their comparisons have, or that these are made of."""
+    found: set[str] = set()
+    for one in (*facts.accesses, *facts.local_accesses):
+        found |= one.offset.names() | _compared(one.guards)
+    for meaning in facts.meanings.values():
+        found = found.union(*(value.names() for value in _values(meaning)))
+        if isinstance(meaning, Evolving):
+            found |= meaning.end.names() | _compared(meaning.guards)
+    return found.union(*(_compared([one]) for one in facts.compared))
+
+
+def _compared(guards: Sequence[Guard]) -> set[str]:
+    return set[str]().union(*(one.left.names() | one.right.names() for one in guards))
+
+
+def is_unguarded(facts: Facts) -> bool:
+    """Whether no thread is left out: what is made of a thread's index is compared with nothing."""
+    dependencies = Dependencies(facts)
+    return "threadIdx" in facts.words and not any(
+        "threadIdx.x" in dependencies.of(one.left) | dependencies.of(one.right)
+        for one in facts.compared
+    )
