@@ -190,3 +190,17 @@ def test_squares_of_squares_end_at_a_number_that_nothing_is_known_of(step: str) 
     found = facts_of(f"__global__ void k(const int* a, int* b, int n) {{ {body} }}")
     assert roles(found) == {"a": "read", "b": "update" if "b[0]" in step else "write"}
     assert str(found.accesses[-1].offset) == "0"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "auto row = x[i]; auto get = [&](auto from, int at) { return from[at]; }; y[i] = get(row, i);",
+        "float last; y[i] = last = x[i][0];",
+        "auto from = &x[i][0]; y[i] = from[1];",
+    ],
+)
+def test_rows_by_auto_and_values_that_are_put_twice_do_not_escape(body: str) -> None:
+    found = facts_of(f"__global__ void k(const float (*x)[8], float* y) {{ int i = 0; {body} }}")
+    assert not found.escapes
+    assert roles(found) == {"x": "read", "y": "write"}

@@ -29,6 +29,10 @@ def recurrences(facts: Facts, names: Mapping[str, str], written: Collection[str]
     An oracle has to go over them too. written: arrays of outputs.
     """
     numerics, origins = Numerics(facts, ()), Origins(facts)
+    places = {
+        offset: {*origins.behind(offset, places=True)}
+        for offset in {one.offset for one in facts.accesses if one.array in written}
+    }
     found = set[str]()
     for loop in facts.every_loop:
         counter = loop.counter
@@ -37,9 +41,7 @@ def recurrences(facts: Facts, names: Mapping[str, str], written: Collection[str]
         (name,) = counter.counter.names()
         carried = any(numerics.carries(one) for one in loop.changes if one != name)
         stepwise = any(
-            one.array in written
-            and one.kind != "read"
-            and name in origins.behind(one.offset, places=True)
+            one.array in written and one.kind != "read" and name in places[one.offset]
             for one in facts.accesses
         )
         if carried and stepwise:

@@ -75,12 +75,18 @@ class Reductions:
 
     def is_reduced(self, value: Value) -> bool:
         """Whether a value is made of a sum over elements."""
-        for atom in self._origins.behind(value):
-            told = self._origins.meaning(atom)
-            name = told.array if isinstance(told, Loaded) else str(atom)
-            if any(self.loads(one) for one in self.addends.get(name, ())):
-                return True
-        return False
+        names = value.names() if isinstance(value, Polynomial) else set()
+        return any(self._sums.get(one) for one in names)
+
+    @functools.cached_property
+    def _sums(self) -> Mapping[str, frozenset[str]]:
+        """Names of sums over elements, and of the function's own arrays of such, behind names."""
+        summed = {name for name, every in self.addends.items() if any(map(self.loads, every))}
+        begin = {name: frozenset({name}) for name in summed}
+        for name, told in self._facts.meanings.items():
+            if isinstance(told, Loaded) and told.array in summed & self._facts.local.keys():
+                begin[name] = frozenset({told.array})
+        return self._origins.spread(begin)
 
     def is_signed(self, value: Polynomial) -> bool:
         """Whether a value is an element, or a multiple of one."""
@@ -92,7 +98,7 @@ class Reductions:
         """Whether a value is an element less a mean of such."""
         if not isinstance(value, Polynomial):
             return False
-        more = [key[0] for key, count in value.terms.items() if len(key) == 1 and count > 0]
+        more = {one for key, count in value.terms.items() if count > 0 for one in key}
         less = [key for key, count in value.terms.items() if key and count < 0]
         return any(self._is_mean(mean, one) for key in less for mean in key for one in more)
 
@@ -164,11 +170,9 @@ class Reductions:
         squared = squared | {
             one for each in inner for part in each.terms for one in part if part.count(one) > 1
         }
-        others = [number(one) for term in whole.terms if term != key for one in term]
-        return any(
-            self.is_reduced(number(mean)) and self.shared(number(mean), other)
-            for mean in squared for other in others
-        )  # fmt: skip
+        means = [one for one in map(number, squared) if self.is_reduced(one)]
+        others = Polynomial({term: 1 for term in whole.terms if term != key})
+        return any(self.shared(mean, others) for mean in means)
 
     def _of_difference(self, whole: Polynomial, key: Monomial) -> bool:
         """`(x - mean) * (x - mean)`, multiplied out."""

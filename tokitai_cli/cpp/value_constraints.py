@@ -15,6 +15,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Facts,
     Guard,
     Loaded,
+    Meaning,
     Operation,
     Value,
 )
@@ -106,11 +107,18 @@ class Values:
         )
 
     def indexes(self, array: str) -> bool:
-        """Whether places of elements are made of the array's elements."""
+        """Whether places of elements are made of the array's elements.
+
+        Dynamic shared memory does not count, which may hold numbers of several kinds.
+        """
         offsets = {one.offset for one in self._facts.accesses}
         told = self._facts.meanings.values()
         offsets |= {one.offset for one in told if isinstance(one, Loaded)}
-        return any(array in self._origins.elements(one) for one in offsets)
+        return any(array in self._origins.elements(one, self._of_one_kind) for one in offsets)
+
+    def _of_one_kind(self, told: Meaning) -> bool:
+        own = self._facts.local.get(told.array) if isinstance(told, Loaded) else None
+        return own is None or own.extents is not None
 
     def branches(self, name: str) -> list[float]:
         """0 and -1 where an argument by value is compared with them, or is a condition itself."""

@@ -54,10 +54,9 @@ def draw_for_ending(known: Known, parameter: Parameter) -> Flow:
 
 def _divisors(known: Known, array: str, places: str) -> Flow:
     """Draw of what the kernel divides by: 0 too where it tests that; empty where places have it."""
-    least = 0 if known.values.tests_zero(array) else 1
-    if places and not least:
-        return {}
-    return {"kind": "uniform", "lo": least, "hi": f"max(1, {places} - 1)" if places else known.last}
+    if known.values.tests_zero(array):
+        return {} if places else {"kind": "index-uniform", "below": known.last}
+    return {"kind": "uniform", "lo": 1, "hi": f"max(1, {places} - 1)" if places else known.last}
 
 
 def bits_of(dtype: str) -> int:

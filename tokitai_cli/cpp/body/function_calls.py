@@ -301,7 +301,8 @@ def _argument(walk: Walk, parameter: Parameter, given: Node) -> Place:
         if isinstance(place, Cell) or (isinstance(place, Pointer) and not place.rows):
             return place
     new = initial(walk, given, told)
-    return walk.bind(parameter, new if parameter.pointers else cast(walk, new, told))
+    is_address = bool(parameter.pointers) or isinstance(new, Pointer)
+    return walk.bind(parameter, new if is_address else cast(walk, new, told))
 
 
 def _joined(walk: Walk, found: list[Returned], reference: bool) -> Returned:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.symbolic_values import (
@@ -44,13 +45,14 @@ class Origins:
         self,
         value: Value,
         *,
-        into: Callable[[Meaning], bool] = lambda told: True,
+        into: Callable[[Meaning], bool] | None = None,
         places: bool = False,
     ) -> Iterator[Atom]:
         """All names that a value is made of, each once, its own first.
 
         into: whether to look behind a name of that meaning. places: whether indices of elements count.
         """
+        into = into or _always
         waiting, seen = [value], set[Atom]()
         while waiting:
             for atom in self._atoms(waiting.pop(0)):
@@ -79,12 +81,37 @@ class Origins:
         """Numbers that are put into an array's elements."""
         return [one for one, _ in self._facts.stored.get(array, ())]
 
-    def elements(
-        self, value: Value, into: Callable[[Meaning], bool] = lambda told: True
-    ) -> set[str]:
+    def elements(self, value: Value, into: Callable[[Meaning], bool] | None = None) -> set[str]:
         """Arrays, among them the function's own, that a value is made of elements of."""
-        found = (self.meaning(atom) for atom in self.behind(value, into=into))
+        if into is None and isinstance(value, Polynomial):
+            return set().union(*(self._arrays.get(one, ()) for one in value.names()))
+        found = (self.meaning(atom) for atom in self.behind(value, into=into or _always))
         return {one.array for one in found if isinstance(one, Loaded)}
+
+    def spread(self, begin: Mapping[str, frozenset[str]]) -> Mapping[str, frozenset[str]]:
+        """What names have of their own and by what they are made of; asked when the walk is done."""
+        found = dict(begin)
+        parts = {
+            name: set().union(*(one.names() for one in self.parts(told)))
+            for name, told in self._facts.meanings.items()
+        }
+        changed = True
+        while changed:  # few times: most names are made of those before them
+            changed = False
+            for name, inner in parts.items():
+                more = frozenset().union(*(found[one] for one in inner if one in found))
+                if not more <= found.get(name, frozenset()):
+                    found[name] = more | found.get(name, frozenset())
+                    changed = True
+        return found
+
+    @functools.cached_property
+    def _arrays(self) -> Mapping[str, frozenset[str]]:
+        """Arrays whose elements names are made of."""
+        every = self._facts.meanings.items()
+        return self.spread(
+            {name: frozenset({told.array}) for name, told in every if isinstance(told, Loaded)}
+        )
 
     def plainly(self, value: Value) -> Iterator[Loaded]:
         """Elements that a value is, or one of several of it: in another type, or its high bits."""
@@ -113,6 +140,11 @@ class Origins:
         guards = (*value.holds, *value.fails) if isinstance(value, Condition) else ()
         sides = (side for guard in guards for side in (guard.left, guard.right))
         return {one for side in sides for one in side.atoms()}
+
+
+def _always(meaning: Meaning) -> bool:
+    del meaning
+    return True
 
 
 def is_same(meaning: Meaning) -> bool:

@@ -194,7 +194,7 @@ def _declared(
     if value is not None:
         new = initial(walk, value, told + "*" * own.pointers)
         kind = resolved(walk.program, told)
-        new = new if own.pointers else cast(walk, new, told)
+        new = new if own.pointers or isinstance(new, Pointer) else cast(walk, new, told)
         if isinstance(new, Record) and not new.type and kind in walk.program.structs:
             new = Record(new.path, kind, new.fields)
         if isinstance(new, Pointer) and to_rows:

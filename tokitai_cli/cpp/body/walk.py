@@ -297,7 +297,8 @@ class Walk:
                 next((one for one in struct.fields if one.name == name), None) if struct else None
             )
             kind = resolved(self.program, inner.type, value.type) if inner is not None else ""
-            element = self._elements.get(value.path)
+            is_static = struct is not None and inner is None
+            element = None if is_static else self._elements.get(value.path)
             if kind in self.program.structs or is_vector(kind):
                 if element is not None:
                     self._elements[path] = element
