@@ -9,26 +9,23 @@ from collections.abc import Iterable
 from tokitai_cli.cpp.declarations import parameters_of
 from tokitai_cli.cpp.elements import ELEMENTS
 from tokitai_cli.cpp.host.launch import Launch
+from tokitai_cli.cpp.host.spelling import called_in, is_plain, parts, plain, with_names
 from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
-from tokitai_cli.cpp.source.launches import arguments_at
-from tokitai_cli.cpp.source.macro_text import WORD, split
 from tokitai_cli.cpp.source.signatures import Kernel, declaration_of
 from tokitai_cli.cpp.source.types import Types
-from tokitai_cli.cpp.tree import text_of
+from tokitai_cli.cpp.template_uses import (
+    TemplateUses,
+    asserted_types,
+    declared_in,
+    enumerator_of,
+)
+from tokitai_cli.cpp.tree import child, name_of, text_of
 from tokitai_cli.cpp.whole import Program
 
-_PLAIN_ARGUMENT = re.compile(
-    r"(?:float|double|bool|half|__half|__hip_bfloat16|unsigned|true|false|-?\d+[uUlL]*"
-    r"|(?:(?:un)?signed )?(?:int|char|short|long(?: long)?)|(?:std::)?(?:u?int\d+_t|size_t)"
-    r"|(?:double|float|int)[234])\*?"
-)
-
-
-_OF_LIBRARY = re.compile(r"(?:hipcub|cub|rocprim|thrust)::(?:\w+::)*\w+(?:<\w*>)?")
+_LIBRARIES = frozenset({"hipcub", "cub", "rocprim", "thrust"})
 _FUNCTORS = {1: "std::negate<>", 2: "std::plus<>"}  # by the arguments that they take
-_ENUM = re.compile(r"enum\s+(?:class\s+|struct\s+)?(\w+)[^{;]*\{\s*(\w+)")
 _BUILTIN = {word for name in ELEMENTS for word in name.split()} | {"std", "true", "false"}
 
 
@@ -45,6 +42,9 @@ def template_arguments(
 class _Guesser:
     def __init__(self, kernel: Kernel, program: Program) -> None:
         self._kernel, self._program = kernel, program
+        known = declaration_of(program, kernel)
+        self._uses = TemplateUses(known[1] if known else None)
+        self._instances = known[1].instances if known else []
         self._pieces = [one for pieces in program.pieces.values() for one in pieces]
         names = {name for one in self._pieces for name in (*one.names, *one.space)}
         self._types = Types(program, guess=True)
@@ -55,7 +55,7 @@ class _Guesser:
 
     def arguments(self, launch: Launch | None) -> tuple[list[str], list[str]]:
         found, guessed = [], []
-        explicit = self._explicit()
+        explicit = next(iter(self._instances), ())  # of the first explicit instantiation
         for index, one in enumerate(self._kernel.template):
             text = "" if launch is None else next(iter(launch.template[index : index + 1]), "")
             text = text or next(iter(explicit[index : index + 1]), one.default)
@@ -65,21 +65,16 @@ class _Guesser:
             found.append(qualified(text, self._pieces))
         return found, guessed
 
-    def _explicit(self) -> tuple[str, ...]:
-        """Arguments of the first explicit instantiation; empty for none."""
-        known = declaration_of(self._program, self._kernel)
-        return known[1].instances[0] if known and known[1].instances else ()
-
     def _fits(self, one: TemplateParameter, text: str) -> bool:
         """Whether a text can be an argument: a plain one, or of names that are known."""
-        if not text or _PLAIN_ARGUMENT.fullmatch(text) or _OF_LIBRARY.fullmatch(text):
+        told = parts(plain(text))
+        if not text or is_plain(text) or (told.scopes and told.scopes[0] in _LIBRARIES):
             return bool(text)
-        words = set(WORD.findall(text))
-        inner = [] if one.type else split(text.removesuffix(">").partition("<")[2])
-        types = [text, *(told for told in inner if WORD.fullmatch(told))]
-        called = set(re.findall(r"\b[A-Za-z_]\w*(?=\s*\()", text))
-        plain = one.type and "(" not in one.type  # and no pointer to a function
-        known = self._known - (self._functions - called if plain else set())
+        words = set(names_in(text))
+        inner = [] if one.type else told.arguments or ()
+        types = [text, *(each for each in inner if each.isidentifier())]
+        of_value = one.type and "(" not in one.type  # and no pointer to a function
+        known = self._known - (self._functions - called_in(text) if of_value else set())
         return bool(words and words <= known and (one.type or all(map(self._is_type, types))))
 
     def _is_type(self, text: str) -> bool:
@@ -91,9 +86,9 @@ class _Guesser:
 
     def _guess(self, one: TemplateParameter, text: str) -> str:
         if one.type:
-            return self._enumerator(one, text) or _number(one, self._kernel)
+            return self._enumerator(one, text) or self._number(one)
         asked = self._of_concept(one.concept) if one.concept else ""
-        return asked or self._class(one, text) or self._taken(one) or _type(one, self._kernel)
+        return asked or self._class(one, text) or self._taken(one) or self._type(one)
 
     def _of_concept(self, name: str) -> str:
         """A type that a concept allows, where it asks for whole numbers alone."""
@@ -116,17 +111,17 @@ class _Guesser:
 
         They assert that it is one (`is_same`), or are overloads for plain types alone.
         """
-        asserted = " ".join(re.findall(r"\bstatic_assert\s*\([^;]*;", self._text))
-        asked = rf"\bis_same(?:_v)?\s*<\s*{one.name}\s*,\s*([\w:\s]+?)\s*>"
-        if (kinds := re.findall(asked, asserted)) and "float" not in kinds:
-            return str(kinds[0])
-        held = "|".join(re.findall(_local(one.name), self._kernel.body)) or one.name
+        kinds = [
+            kind for tree in self._program.trees for kind in asserted_types(tree.root, one.name)
+        ]
+        if kinds and "float" not in kinds:
+            return kinds[0]
+        held = self._uses.locals_of(one.name) or {one.name}
         alone = sum(not other.type for other in self._kernel.template) == 1
-        for call in re.finditer(r"\b([A-Za-z_]\w*)\s*(?:<([\w\s,]*)>)?\s*\(", self._kernel.body):
-            kinds = self._overloads.get(call[1], [])
-            given = arguments_at(self._kernel.body, call.end() - 1)
-            its = one.name in split(call[2] or "") or any(re.fullmatch(held, x) for x in given)
-            special = alone and call[1] in self._specialised
+        for call in self._uses.calls():
+            kinds = self._overloads.get(call.name, [])
+            its = one.name in call.template or bool(held & {*call.arguments})
+            special = alone and call.name in self._specialised
             if kinds and "float" not in kinds and (its or special):
                 return kinds[0]
         return ""
@@ -156,39 +151,30 @@ class _Guesser:
 
     def _enumerator(self, one: TemplateParameter, text: str) -> str:
         """One of an enum: the host's word for one of a header's, the first of the program's."""
-        for enum in self._program.pieces.values():
-            for piece in enum:
-                told = (
-                    _ENUM.match((piece.node.text or b"").decode()) if piece.kind == "type" else None
-                )
-                if told is not None and told[1] == one.type.rpartition("::")[2]:
-                    return f"{told[1]}::{told[2]}"
-        of_template = (
-            re.search(rf"\b{re.escape(one.type)}\s+{text}\b", self._text) if text else None
+        kind = one.type.rpartition("::")[2]
+        every = [each for tree in self._program.trees for each in tree.declarations]
+        for each in every:
+            if each.kind == "type" and each.name == kind and (first := enumerator_of(each.node)):
+                return f"{kind}::{first}"
+        of_template = any(
+            (own.name, own.type) == (text, one.type) for each in every for own in each.template
         )
         foreign = not of_template and one.type.split()[-1] not in _BUILTIN
-        return text if foreign and re.fullmatch(r"(?:\w+::)*[A-Za-z_]\w*", text) else ""
-
-    @functools.cached_property
-    def _text(self) -> str:
-        return "\n".join(one.plain for one in self._program.texts.values())
+        return text if foreign and text.replace("::", "_").isidentifier() else ""
 
     def _class(self, one: TemplateParameter, text: str) -> str:
         """A class with the members that the kernel asks it for, or that the host names.
 
         Arguments of its own template that the host's text does not tell are guessed in their turn.
         """
-        whole = self._kernel.text + self._kernel.body
-        members = set(re.findall(rf"\b{one.name}\s*::\s*(?:template\s+)?(\w+)", whole))
-        head, _, listed = text.removesuffix(">").partition("<")
+        members, named = self._uses.members_of(one.name), parts(plain(text))
         for piece in self._pieces if members else ():
-            body = (piece.node.text or b"").decode()
-            declared = all(re.search(rf"\b{name}\s*[=;({{\[]", body) for name in members)
-            name = next(iter(re.findall(r"^\s*(?:class|struct)\s+(\w+)", body)), "")
-            if piece.kind != "class" or not declared or name not in piece.names:
+            name = name_of(child(piece.node, "name")).last
+            is_class = piece.kind == "class" and name in piece.names
+            if not is_class or not members <= declared_in(piece.node):
                 continue
             formal = [*template_of(self._program, piece.node)]
-            given = split(listed) if name == head.strip() else []
+            given = [*(named.arguments or ())] if name == named.last else []
             if not formal:
                 return name
             told = [
@@ -198,6 +184,35 @@ class _Guesser:
             return f"{name}<{', '.join(told)}>"
         return ""
 
+    def _number(self, one: TemplateParameter) -> str:
+        if one.type.split()[-1] == "bool":
+            return "true"
+        if self._uses.is_tile(one.name):
+            return "32"
+        if re.search("head", one.name, re.I):
+            return "64"
+        of_block = re.search(r"block|thread|size|tile|dim", one.name, re.I)
+        threads = any(re.search("thread", other.name, re.I) for other in self._kernel.template)
+        beside = threads and not re.search("thread", one.name, re.I)
+        return ("16" if beside else "256") if of_block else "4"
+
+    def _type(self, one: TemplateParameter) -> str:
+        """A common type; a functor where the kernel calls it; the name where none could be guessed."""
+        for mine in (p for p in self._kernel.parameters if p.type == one.name and p.name):
+            calls = [call for call in self._uses.calls() if call.name == mine.name]
+            if calls and not mine.pointers:
+                used = any(call.used for call in calls)
+                return _FUNCTORS.get(len(calls[0].arguments), one.name) if used else one.name
+            if mine.pointers and self._uses.indexes(mine.name):
+                return "int"
+        if self._uses.is_argument_of("make_unsigned", one.name):
+            return "int"
+        if self._uses.has_bits(one.name):
+            return "unsigned"
+        bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
+        whole_name = re.search(r"idx|index|int|key|ordinal|offset", one.name, re.I)
+        return "unsigned" if bits else "int" if whole_name else "float"
+
 
 def _is_special(piece: Part) -> bool:
     outer = piece.node.parent
@@ -205,54 +220,9 @@ def _is_special(piece: Part) -> bool:
     return parameters is not None and not parameters.named_children
 
 
-def _local(kind: str) -> str:
-    """Pattern for the names of a kernel's own variables of a type."""
-    return rf"\b{kind}\s+(\w+)\s*[=;\[]"
-
-
 def qualified(text: str, pieces: Iterable[Part]) -> str:
     """`text` with the namespaces of the program's classes and enumerations in front of them."""
-    spaces = {
-        name: one.space for one in pieces if one.kind in {"class", "type"} for name in one.names
-    }
-    return re.sub(
-        r"(?<![\w:])[A-Za-z_]\w*",
-        lambda match: "::".join([*spaces.get(match[0], ()), match[0]]),
-        text,
+    named = (
+        (name, one.space) for one in pieces if one.kind in {"class", "type"} for name in one.names
     )
-
-
-def _number(one: TemplateParameter, kernel: Kernel) -> str:
-    if one.type.split()[-1] == "bool":
-        return "true"
-    if re.search(
-        rf"\b(?:tiled_partition|thread_block_tile)\s*<\s*{re.escape(one.name)}\b", kernel.body
-    ):
-        return "32"
-    if re.search("head", one.name, re.I):
-        return "64"
-    of_block = re.search(r"block|thread|size|tile|dim", one.name, re.I)
-    threads = any(re.search("thread", other.name, re.I) for other in kernel.template)
-    beside = threads and not re.search("thread", one.name, re.I)
-    return ("16" if beside else "256") if of_block else "4"
-
-
-def _type(one: TemplateParameter, kernel: Kernel) -> str:
-    """A common type; a functor where the kernel calls it; the name where none could be guessed."""
-    for mine in (p for p in kernel.parameters if p.type == one.name and p.name):
-        name = re.escape(mine.name)
-        if not mine.pointers and (call := re.search(rf"\b{name}\s*\(", kernel.body)):
-            given = arguments_at(kernel.body, call.end() - 1)
-            used = re.search(rf"[=(,+*]\s*{name}\s*\(|\breturn\s+{name}\s*\(", kernel.body)
-            return _FUNCTORS.get(len(given), one.name) if used else one.name
-        whole = rf"\[[^;\[\]=]*\b{name}\s*\[|\bint\w*\s+\w+\s*=\s*(?:\w+\()?{name}\s*\["
-        if mine.pointers and re.search(whole, kernel.body):
-            return "int"
-    if re.search(rf"make_unsigned\w*<\s*{one.name}\b", kernel.body):
-        return "int"
-    local = "|".join(re.findall(_local(one.name), kernel.body))
-    if local and re.search(rf"\b(?:{local})\s*(?:<<|>>|[|&^%]=|[|^%])", kernel.body):
-        return "unsigned"
-    bits = re.search(r"bit|mask|hash|uint|word", one.name, re.I)
-    whole_name = re.search(r"idx|index|int|key|ordinal|offset", one.name, re.I)
-    return "unsigned" if bits else "int" if whole_name else "float"
+    return with_names(text, {name: "::".join([*space, name]) for name, space in named})

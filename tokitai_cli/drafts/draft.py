@@ -22,7 +22,7 @@ from tokitai_cli.cpp.host.launches import launches_of
 from tokitai_cli.cpp.host.written import number_of
 from tokitai_cli.cpp.indices.comments import launch_in
 from tokitai_cli.cpp.indices.kernel_text import flat
-from tokitai_cli.cpp.source.launches import constants_of
+from tokitai_cli.cpp.source.constants import constants_of
 from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 
 from tree_sitter import Node
 
-from tokitai_cli.cpp.tree import Name, child, first, name_of, parse, text_of, walk
+from tokitai_cli.cpp.elements import dtypes_of
+from tokitai_cli.cpp.tree import (
+    Name,
+    child,
+    first,
+    name_of,
+    parse,
+    parsed_expression,
+    text_of,
+    walk,
+)
 
 _NAMES = frozenset({"identifier", "type_identifier", "namespace_identifier"})
 _DROPPED = frozenset(
@@ -79,3 +89,21 @@ def element_of(spelled: str) -> str:
         return bare[:-1].rstrip()
     arguments = parts(bare).arguments
     return plain(arguments[0]) if arguments else ""
+
+
+def called_in(spelled: str) -> set[str]:
+    """Names of functions that an expression calls."""
+    root = _parsed(spelled)
+    calls = [one for one in walk(root) if one.type == "call_expression"] if root is not None else []
+    return {name_of(child(one, "function")).last for one in calls}
+
+
+def is_plain(spelled: str) -> bool:
+    """Whether a template's argument is a number, or a type of numbers or a pointer to them."""
+    node = parsed_expression(spelled)
+    while node is not None and node.type == "unary_expression":
+        node = child(node, "argument")
+    if node is not None and node.type in {"number_literal", "true", "false"}:
+        return True
+    told = parts(plain(spelled).removesuffix("*"))
+    return told.scopes in {(), ("std",)} and not told.arguments and bool(dtypes_of(told.last))

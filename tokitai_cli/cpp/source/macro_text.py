@@ -1,9 +1,9 @@
-"""Macros by name, and text taken apart at commas and launches."""
+"""Macros by name, and text taken apart at commas."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -64,23 +64,3 @@ def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
         )
         for name, bodies in found.items()
     }
-
-
-def configurations(text: str) -> Iterator[tuple[int, int]]:
-    """Begin and end of each `<<<...>>>` in a text whose comments are blank."""
-    end = 0
-    for match in re.finditer("<<<", text):
-        if match.start() < end:
-            continue
-        depth = 0
-        for mark in re.compile(r"[(\[{]|[)\]}]|>>>|;").finditer(text, match.end()):
-            if mark.group() in "([{":
-                depth += 1
-            elif mark.group() in ")]}":
-                depth -= 1
-            if depth < 0 or mark.group() == ";":
-                break
-            if mark.group() == ">>>" and depth == 0:
-                end = mark.end()
-                yield match.start(), end
-                break
