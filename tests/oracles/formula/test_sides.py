@@ -11,7 +11,7 @@ import pytest
 from tests.oracles.formula.test_oracle import answered
 from tests.support import errors_of
 from tokitai_cli.oracles.formula import Precision, allowing, bounds, erf, known_input, track
-from tokitai_cli.oracles.formula.bounds import bracketed
+from tokitai_cli.oracles.formula.bounds import Bounds, bracketed
 from tokitai_cli.oracles.formula.known import NoRuleError
 from tokitai_cli.oracles.formula.parts import Parts, rounded
 from tokitai_cli.oracles.formula.precision import STEP, TOP, U
@@ -34,6 +34,25 @@ def test_exact_results_have_no_error() -> None:
     for exact in (known_input(whole) * 3, known_input(whole) + whole, known_input(whole) / 4):
         assert not bounds(exact).error.any()
         assert not bracketed(bounds(exact)).error.any()
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0**-140, 2.0**-149, 2.0**127])
+@pytest.mark.parametrize("size", [60, 70_000])
+def test_both_floats_around_an_inexact_value_are_right(scale: float, size: int) -> None:
+    values = np.random.default_rng(5).standard_normal(size) * scale
+    values[:4] = np.nan, -np.inf, 0.0, -0.0
+    inexact = np.arange(size) % 3 != 0
+    error = np.where(inexact, np.abs(values) * 2.0**-60 + 2.0**-1000, 0.0)
+    told = bracketed(Bounds(values, error, error, inexact, values, values, None))
+    with np.errstate(all="ignore"):
+        near = values.astype(np.float32)
+        down = np.where(near < values, near, np.nextafter(near, np.float32(-np.inf)))
+        up = np.where(near > values, near, np.nextafter(near, np.float32(np.inf)))
+        some = inexact & np.isfinite(near) & (near != values)
+        below, above = values - down, up - values
+    assert some.sum() > size // 2
+    np.testing.assert_array_equal(told.error_below, np.where(some, np.fmax(below, error), error))
+    np.testing.assert_array_equal(told.error_above, np.where(some, np.fmax(above, error), error))
 
 
 @pytest.mark.parametrize(

@@ -97,21 +97,40 @@ def bracketed(bounds: Bounds) -> Bounds:
 
     A value that is exact by proof, which has no error on either side, stays the only one.
     """
+    shape = bounds.reference.shape
+    below, above = np.empty(shape), np.empty(shape)
+    given = (bounds.reference, bounds.error_below, bounds.error_above)
+    value, under, over, low, high = (x.reshape(-1) for x in (*given, below, above))
+    inexact = False
     with np.errstate(all="ignore"):
-        near = nearest(bounds.reference)
-        inexact = (bounds.error_below > 0) | (bounds.error_above > 0)
-        inexact &= (near != bounds.reference) & np.isfinite(near)
-        if not inexact.any():
-            return bounds
-        single = near.astype(np.float32)
-        down = np.where(near < bounds.reference, near, np.nextafter(single, np.float32(-np.inf)))
-        up = np.where(near > bounds.reference, near, np.nextafter(single, np.float32(np.inf)))
-        sides = (
-            (bounds.reference - down, bounds.error_below),
-            (up - bounds.reference, bounds.error_above),
-        )
-        below, above = (np.where(inexact, np.fmax(away, own), own) for away, own in sides)
-    return bounds._replace(error_below=below, error_above=above)
+        for start in range(0, value.size, BLOCK):
+            at = slice(start, start + BLOCK)
+            low[at], high[at], some = _bracketed(value[at], under[at], over[at])
+            inexact |= some
+    return bounds._replace(error_below=below, error_above=above) if inexact else bounds
+
+
+def _bracketed(value: Floats, under: Floats, over: Floats) -> tuple[Floats, Floats, bool]:
+    """Errors below and above values, and whether any of these is inexact."""
+    near = nearest(value)
+    inexact = (under > 0) | (over > 0)
+    inexact &= (near != value) & np.isfinite(near)
+    if not inexact.any():
+        return under, over, False
+    is_below = near < value
+    beyond = _next_single(near.astype(np.float32), is_below).astype(np.float64)
+    down, up = np.where(is_below, near, beyond), np.where(is_below, beyond, near)
+    low = np.where(inexact, np.fmax(value - down, under), under)
+    high = np.where(inexact, np.fmax(up - value, over), over)
+    return low, high, True
+
+
+def _next_single(x: NDArray[np.float32], rising: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The next float32 above x where `rising`, else the next below it; numpy's is ten times as slow."""
+    away = np.where(rising == (x > 0), np.int32(1), np.int32(-1))
+    found = (x.view(np.int32) + away).view(np.float32)
+    least = np.float32(2.0**-149)
+    return np.where(x == 0, np.where(rising, least, -least), found)
 
 
 def _plain(a: Tracked) -> Bounds:
