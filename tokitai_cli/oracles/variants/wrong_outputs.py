@@ -97,14 +97,16 @@ def with_changes(
         terms = [change for change in made if change.kind in DROPPING]
         others = [change for change in made if change.kind not in DROPPING]
         made = terms + others[: max(most - len(terms), 0)]
+    references = {name: parts.reference for name, parts in answers.items()}
+    if rows is not None:
+        references = {name: one[rows] for name, one in references.items()}
     changes: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in answers}
     for change in made:
         try:
             outputs = changeable.outputs(call.in_double, change)
         except (ArithmeticError, IndexError, TypeError, ValueError):
             continue  # such a change makes no output
-        right = {name: parts.reference for name, parts in answers.items() if name in outputs}
-        right = {name: one if rows is None else one[rows] for name, one in right.items()}
+        right = {name: one for name, one in references.items() if name in outputs}
         same = {name for name, one in right.items() if _same(one, outputs[name])}
         # A place that nothing alters is told of: no row has what would, such as equal values. So is a
         # side of a condition that no element takes, and a limit that none reaches.
