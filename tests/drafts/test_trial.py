@@ -34,7 +34,7 @@ __global__ void k(const float* x, float* y, int n) {
     "endless": """__global__ void k(const int* parent, int* root, int n) {
   int i = blockIdx.x * blockDim.x + threadIdx.x, p = i;
   if (i >= n) return;
-  while (parent[p] != p) p += parent[p] - p;
+  while (parent[p] != p) p ^= parent[p] ^ p;
   root[i] = p;
 }""",
     # Places have to differ, and what is asserted of values has to hold beside.
