@@ -352,6 +352,30 @@ def test_what_the_cpu_cannot_run_is_refused_with_its_line(
     assert caught.value.where.line == 3
 
 
+@needs_compiler
+def test_what_the_compiler_stumbles_over_is_named(bench: Bench) -> None:
+    line = "__global__ void child(); __global__ void k() { child<<<1, 2>>>(); }"
+    bench.write(f"// k<<<1, 2>>>()\n{line}\n")
+    named = "the cpu device cannot run <<<: a launch by a kernel"
+    with pytest.raises(BuildError, match=named) as caught:
+        build_stage.build(harness_request(bench.case(), ()), bench.recipe())
+    assert caught.value.where is not None
+    assert caught.value.where.line == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("#define LAUNCH k<<<1, 2>>>()", "<<<"),
+        ("texture<float, 1, cudaReadModeElementType> image;", "texture"),
+        ("y = tex1Dfetch<float>(image, 3);", "tex1Dfetch"),
+        ("__global__ void k(cudaTextureObject_t image);", "cudaTextureObject_t"),
+    ],
+)
+def test_what_the_compiler_may_pass_over_explains_a_failure(text: str, name: str) -> None:
+    assert [(one.name, one.conditional) for one in scan(text, "cpu")] == [(name, True)]
+
+
 def test_what_only_looks_like_it_is_not_refused() -> None:
     text = """
     // asm("x"); __builtin_amdgcn_mfma(1)

@@ -103,7 +103,7 @@ def failure(
     if lack:
         hint = f"the compiler's output: {log_path}"
         return NotRunError(f"{name} could not run here: {lack}", hint=hint)
-    where = None
+    where, named = None, ""
     if done.timed_out:
         message = f"{name} was stopped after {done.seconds:.0f} s"
         errors: tuple[str, ...] = ()
@@ -118,18 +118,29 @@ def failure(
             where = Location(Path(match["file"]), int(match["line"]), column)
             if match["file"].startswith("variants."):
                 where = Location(key=match["file"])
-            message = match["text"]
+            named = _named(findings, where, request.source, recipe.device)
+            message = named or match["text"]
         else:
             message = errors[0] if errors else f"{name} failed with exit code {done.returncode}"
+    known = "" if named else _hint(recipe.device, request.source, findings)
     return BuildError(
         message,
         where=where,
-        hint=_stated_hint(recipe, log) or _hint(recipe.device, request.source, findings),
+        hint=_stated_hint(recipe, log) or known,
         log=log,
         log_path=log_path,
         first_errors=errors,
         command=command,
     )
+
+
+def _named(findings: Sequence[Finding], where: Location, source: Path, device: str) -> str:
+    """What the device cannot run in the line that the compiler stumbles over; empty for nothing."""
+    for one in findings:
+        file = Path(one.file) if one.file else source
+        if one.line == where.line and where.file is not None and file.name == where.file.name:
+            return f"the {device} device cannot run {one.name}: {one.what}"
+    return ""
 
 
 def _as_keys(log: str, places: Sequence[str]) -> str:

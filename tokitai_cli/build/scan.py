@@ -17,7 +17,10 @@ from tokitai_cli.cpp.lexing import blank
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """Something that the device cannot run. `conditional`: it stands inside an #if."""
+    """Something that the device cannot run.
+
+    conditional: it stands inside an #if, or the compiler may pass over it.
+    """
 
     name: str
     what: str
@@ -35,11 +38,12 @@ _GUARDED = re.compile(r"[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ 
 
 def scan(text: str, device: str) -> list[Finding]:
     """Everything in a kernel source that `device` cannot run, in order of lines."""
-    patterns = TRAITS[device].refused
+    traits = TRAITS[device]
+    patterns = {**traits.refused, **traits.explained}
     if not any(re.search(pattern, text) for pattern in patterns):
         return []
     plain = blank(text)
-    ours = _defined(resources.kernels_dir() / TRAITS[device].headers)
+    ours = _defined(resources.kernels_dir() / traits.headers)
     found: dict[tuple[str, int, str], Finding] = {}
     depth = -1 if _has_include_guard(plain) else 0
     whole_lines = text.splitlines()
@@ -61,7 +65,8 @@ def scan(text: str, device: str) -> list[Finding]:
                 name = match.group()
                 if what == ASSEMBLY:
                     name += _instruction(whole_lines, at, match.start())
-                found[file, number, name] = Finding(name, what, number, depth > 0, file)
+                passed_over = depth > 0 or pattern in traits.explained
+                found[file, number, name] = Finding(name, what, number, passed_over, file)
     return list(found.values())
 
 

@@ -57,6 +57,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     hip_only: bool = False
     #: What it cannot run at all, by a regular expression of the source.
     refused: Mapping[str, str] = {}
+    #: The same, of what its compiler may pass over: told where the compiler stumbles over it.
+    explained: Mapping[str, str] = {}
 
 
 ASSEMBLY = "inline assembly"
@@ -107,6 +109,12 @@ TRAITS: Mapping[str, Traits] = {
             r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
             r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
             r"\bhip(?:Texture|Surface)Object_t\b": "textures and surfaces",
+        },
+        explained={
+            r"<<<": "a launch by a kernel",
+            r"\bcuda(?:Texture|Surface)Object_t\b": "textures and surfaces",
+            r"\btexture(?=\s*<)": "textures and surfaces",
+            r"\btex(?:1Dfetch|[123]D\w*)(?=\s*[<(])": "textures and surfaces",
         },
     ),
 }
