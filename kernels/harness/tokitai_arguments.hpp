@@ -88,9 +88,9 @@ struct ElementsHold {
     return holds<T>(dtype) || (holds<Single>(dtype) && sizeof(T) % sizeof(Single) == 0) ||
            (dtype == DType::uint8 && is_struct());
   }
-  // Structs as their bytes; the 8- and 16-bit floats, which make floats, are classes too, and no structs.
+  // Structs and unions as their bytes; the 8- and 16-bit floats, which make floats, are classes too, and no structs.
   static constexpr bool is_struct() {
-    if constexpr (std::is_class_v<T>)
+    if constexpr (std::is_class_v<T> || std::is_union_v<T>)
       return (sizeof(T) > 2 || !std::is_constructible_v<float, T>) && !std::is_polymorphic_v<T>;
     return false;
   }

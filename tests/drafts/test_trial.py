@@ -111,6 +111,11 @@ void host(int* a, int cols) {
     k<<<grid, 16>>>(a, cols, i, (cols - 1) / 16);
   }
 }""",
+    "union": """union Bits { unsigned long long whole; unsigned half[2]; };
+__global__ void k(Bits* to, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) to[i].whole = i, to[i].half[1] ^= 3;
+}""",
     "unbuilt": "__global__ void k(float* y, int n) { y[0] = nowhere(n); }",
 }
 
@@ -138,6 +143,12 @@ def test_what_build_host_and_structs_lack_is_put_in(tmp_path: Path, kernel: str)
     flag = 'flags: ["-D_STEPS_=16"]  # guess: the value of _STEPS_, which nothing here defines'
     assert (flag in found.draft.spec) == (kernel == "build")
     assert ("size: [5, 5]" in found.draft.spec) == (kernel == "bordered")
+
+
+def test_unions_are_passed_by_their_bytes(tmp_path: Path) -> None:
+    found = settled(tmp_path, "union")
+    assert not found.ended.why
+    assert "to: {dtype: uint8, shape: [n, 8]}" in found.draft.spec
 
 
 def test_sizes_become_multiples_where_a_vector_is_misaligned(tmp_path: Path) -> None:
