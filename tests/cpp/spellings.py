@@ -53,6 +53,7 @@ BODIES = {
     "size_t()": "out[size_t(y) * w + x] = in[size_t(y) * w + x];",
     "shift by 0": "int row = (y * w) << 0; out[row + x] = in[row + x];",
     "__mul24": "out[__mul24(y, w) + x] = in[__mul24(y, w) + x];",
+    "deduced pointers": "const auto from = in + y * w; auto to = out + y * w; to[x] = from[x];",
     "lambda": "auto at = [&](int a, int b) { return b * w + a; }; out[at(x, y)] = in[at(x, y)];",
     "member function": "Tile t{w}; out[t.at(x, y)] = in[t.at(x, y)];",
     "row{}": "int row{y * w}; out[row + x] = in[row + x];",

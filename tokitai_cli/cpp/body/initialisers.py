@@ -78,9 +78,7 @@ def made(walk: Walk, values: list[Value], type_text: str) -> Value:
         for one in values:
             walk.escape(one, "goes to a constructor")
         return Record(str(walk.fresh("object")), kind)
-    if len(values) == 1 and (
-        sized(bare(type_text)) is not None or not type_text or type_text in {"auto", "const auto"}
-    ):
+    if len(values) == 1 and (sized(bare(type_text)) is not None or bare(type_text) in {"", "auto"}):
         return values[0]
     if not values:
         return constant(0)

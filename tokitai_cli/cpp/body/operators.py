@@ -18,7 +18,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     truth,
 )
 from tokitai_cli.cpp.body.walk import Walk
-from tokitai_cli.cpp.structs import resolved, size_of
+from tokitai_cli.cpp.structs import bare, resolved, size_of
 
 OPPOSITE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "=="}
 _BITS: Mapping[str, Callable[[int, int], int]] = {
@@ -34,6 +34,8 @@ def cast(walk: Walk, value: Value, type_text: str) -> Value:
     """A value as another type: a pointer to wider elements takes larger steps."""
     if not isinstance(value, Pointer):
         return walk.converted(value, type_text)
+    if bare(type_text) == "auto":
+        return value
     if "*" not in type_text and "&" not in type_text:
         walk.escape(value, "is cast to an integer")
         return value
