@@ -93,3 +93,20 @@ def test_comparisons_longer_than_a_spec_has_are_no_fault(tmp_path: Path) -> None
       for (int i = threadIdx.x; i < {a}n * {b}n; i += blockDim.x) y[i] = x[i];
     }}"""
     assert len(drafted(source, tmp_path).params) == 2
+
+
+def test_a_pointer_to_a_librarys_number_is_an_argument_of_a_template(tmp_path: Path) -> None:
+    source = """#include <torch/extension.h>
+    template <typename T, typename S> __global__ void k(const T* x, T* y, S scale, int n) {
+      int i = threadIdx.x;
+      if (i < n) y[i] = x[i], scale[i] = __float2half_rn(1.0f);
+    }
+    void host(torch::Tensor x, torch::Tensor y, torch::Tensor s, int n) {
+      DISPATCH(x.scalar_type(), "k", [&] {
+        k<scalar_t, at::Half *><<<1, n>>>(x.data_ptr<scalar_t>(), y.data_ptr<scalar_t>(),
+                                          s.data_ptr<at::Half>(), n);
+      });
+    }"""
+    main = drafted(source, tmp_path).variants["main"]
+    assert main.launches[0].kernel == "k<float, at::Half *>"
+    assert main.outputs["scale"].dtype == "float16"

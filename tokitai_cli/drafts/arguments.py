@@ -70,6 +70,9 @@ class _Guesser:
         told = parts(plain(text))
         if not text or is_plain(text) or (told.scopes and told.scopes[0] in _LIBRARIES):
             return bool(text)
+        pointee = self._types.resolved(text.rstrip("* "), {})
+        if one.type == "" and self._types.kind_of(pointee)[0] in {"numbers", "vector"}:
+            return True
         words = set(names_in(text))
         inner = [] if one.type else told.arguments or ()
         types = [text, *(each for each in inner if each.isidentifier())]
