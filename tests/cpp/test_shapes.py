@@ -9,7 +9,7 @@ import pytest
 from tests.cpp import spellings
 from tests.cpp.test_body import facts_of
 from tokitai_cli.cpp.body.symbolic_values import Facts
-from tokitai_cli.cpp.shapes import shape_of
+from tokitai_cli.cpp.shapes import layout_of
 from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.drafts.search import drafts_of
 
@@ -18,10 +18,16 @@ XY = "int x = blockIdx.x * 16 + threadIdx.x, y = blockIdx.y * 16 + threadIdx.y; 
 
 
 def shapes(found: Facts) -> dict[str, str]:
-    return {
-        name: str(shape_of([one for one in found.accesses if one.array == name]))
+    layouts = {
+        name: layout_of([one for one in found.accesses if one.array == name])
         for name in found.arrays
     }
+    return {
+        name: axes if isinstance(axes, str)
+        else "nothing bounds a coordinate" if any(one.extent is None for one in axes)
+        else str([one.extent for one in axes])
+        for name, axes in layouts.items()
+    }  # fmt: skip
 
 
 # Body of k(const float* in, float* out, int n, int m, int w, int h), and the shapes of both.
@@ -61,7 +67,7 @@ CASES = {
         "if (y < h && x < w) { for (int k = 0; k < n; ++k) out[y * w + x] += in[y * n + k]; }",
         "[h, w] [h, n]",
     ),
-    "the whole grid": ("out[i] = in[int(in[i])];", "[gridDim.x, blockDim.x] [gridDim.x, blockDim.x]"),
+    "the whole grid": ("out[i] = in[int(in[i])];", "[blockDim.x*gridDim.x] [blockDim.x*gridDim.x]"),
     "not bounded": ("while (in[i] > 0) ++i; out[i] = 1;", "{0} {0}"),
 }  # fmt: skip
 

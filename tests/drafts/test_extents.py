@@ -40,7 +40,7 @@ void host(float* x, int n, int threads) { shared<<<1, threads, n * sizeof(float)
 @pytest.mark.parametrize(
     ("kernel", "told"),
     [
-        ("tile", ["y: {dtype: float32, shape: [", "(large enough for what its indices may reach"]),
+        ("tile", ['y: {dtype: float32, shape: ["1024 * rows"]', "block: [1024]"]),
         ("walk", ["edges: {kind: constant, value: 0}", "y: {dtype: float32, shape: [n]}"]),
         ("inner", ["N: {default: 280,"]),
         ("shared", ['shared: "4 * n + 16384"  # guess: bytes of shared memory']),

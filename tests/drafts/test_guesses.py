@@ -138,7 +138,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
                      "cfg_weight_decay: {dtype: float32, value: 0.01}",
                      "beta2: {dtype: float32, value: 0.99}", "tiny:  # guess",
                      "eps: {dtype: float32, value: 1e-07}",
-                     'grid: ["ceil_div(n, 256)"]  # guess: the host has']),
+                     'grid: ["max(1, ceil_div(n // 4, 256))"]  # guess: the host has']),
         ("batched", ["a: {dtype: float32, shape: [batch, m, k]}",
                      "b: {dtype: float32, shape: [batch, k, n]}",
                      'args: [a, b, c, m, n, k, "k * m", "k * n"]']),

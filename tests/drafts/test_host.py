@@ -10,7 +10,6 @@ from tokitai_cli import spec
 from tokitai_cli.build import build
 from tokitai_cli.core.model.device import WARP_SIZES, DeviceOptions
 from tokitai_cli.core.model.harness import HarnessRequest, kernel_entry
-from tokitai_cli.cpp.indices.kernel_text import flat, without_pointers
 from tokitai_cli.cpp.source.listing import Unread
 from tokitai_cli.devices.cpu import CpuDevice
 from tokitai_cli.drafts.search import drafts_of, write_drafts
@@ -130,14 +129,6 @@ def test_a_draft_follows_the_program(kernel: str, told: list[str], tmp_path: Pat
     assert spec.load(tmp_path / "spec.yaml").spec.variants["main"].launches
 
 
-def test_arrays_with_inner_extents_have_one_index() -> None:
-    body = "x[i + 1][j][2] = x[0][k][a[1]] + y[3] + o.x[1];"
-    told = flat(body, "void f(float x[][4][5], float (*y)[7], int n)")
-    assert told.replace(" ", "") == (
-        "x[(((i+1)*(4)+(j))*(5)+(2))]=x[(((0)*(4)+(k))*(5)+(a[1]))]+y[3]+o.x[1];"
-    )
-
-
 SIGNATURES = """\
 \ufeff#include <hip/hip_runtime.h>
 typedef enum { A, C, G } base;
@@ -167,13 +158,6 @@ def test_enums_typedefs_and_arrays_of_arrays_build(tmp_path: Path) -> None:
         entries.append(kernel_entry(variant, variant.launches[0], WARP_SIZES[0]))
     request = HarnessRequest(tmp_path / "k.cu", tuple(entries), ())
     assert build(request, CpuDevice().recipe(DeviceOptions(), {}, ())).path.exists()
-
-
-def test_values_behind_pointers_and_casts_have_an_index() -> None:
-    body = "a = __ldg(x + i * 2); atomicAdd(x + j, f(1, 2)); b = ((float4*)x)[k]; c = p->y;"
-    assert without_pointers(body, ["x", "p"]) == (
-        "a = x[i * 2]; atomicAdd(&x[j], f(1, 2)); b = x[4 * (k) + 3]; c = p[0].y;"
-    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from tokitai_cli.cpp.body.origins import Origins
 from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.body.symbolic_values import Facts
 from tokitai_cli.cpp.float_arithmetic import Numerics
-from tokitai_cli.cpp.tiles import bounds_of, in_sizes
+from tokitai_cli.cpp.size_words import in_sizes
+from tokitai_cli.cpp.tiles import bounds_of
 
 
 def looped(facts: Facts, names: Mapping[str, str]) -> set[str]:

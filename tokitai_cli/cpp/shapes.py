@@ -7,194 +7,117 @@ hold for less than the array has.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
-from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient, constant, quotient
-from tokitai_cli.cpp.body.symbolic_values import Access, Guard
+from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient, constant
+from tokitai_cli.cpp.body.symbolic_values import Access
+from tokitai_cli.cpp.coordinates import Axis, coordinates, is_of_launch
 
-_MOVING = ("threadIdx", "blockIdx", "#", "[", "?")
 _LAUNCH = ("gridDim", "blockDim")
 _FAR = 1 << 20
 
 
-class _Coordinate(NamedTuple):
-    stride: Polynomial
-    #: How many values it takes; None where nothing says it.
-    extent: Polynomial | None
+def layout_of(accesses: Iterable[Access]) -> list[Axis] | str:
+    """Axes of an array, the outermost first; or why they are not known.
 
-
-class _Bound(NamedTuple):
-    """`below` is more than `moving` ever is."""
-
-    moving: Polynomial
-    below: Polynomial
-
-
-def shape_of(accesses: Iterable[Access]) -> list[Polynomial] | str:
-    """Extents of an array, the outermost first; or why its accesses do not tell them."""
-    best: list[Polynomial] | None = None
+    The first one alone may lack an extent.
+    """
+    best: tuple[_Rank, list[Axis]] | None = None
     why = "nothing accesses it"
     for one in dict.fromkeys(accesses):
         if one.unit is None:
             why = "the width of an access is not known"
             continue
         for few_first in (False, True):
-            found = _coordinates(one.offset, one.guards, few_first)
-            shape = _nested(*found, one) if found is not None else "an index is not linear"
-            if isinstance(shape, str):
-                why = shape
-            elif best is None or _better(shape, best):
-                best = shape
-    return best if best is not None else why
+            found = coordinates(one.offset, one.guards, few_first)
+            axes = _nested(*found, one) if found is not None else "an index is not linear"
+            if isinstance(axes, str) or found is None:
+                why = str(axes)
+            elif best is None or _better(_rank(axes, found[1]), axes, *best):
+                best = _rank(axes, found[1]), axes
+    return best[1] if best is not None else why
 
 
-def _better(shape: list[Polynomial], best: list[Polynomial]) -> bool:
-    if _rank(shape) != _rank(best):
-        return _rank(shape) > _rank(best)
-    return ((shape[0] - best[0]).number or 0) > 0
+_Rank = tuple[bool, bool, bool, bool, int, int]
 
 
-def _rank(shape: list[Polynomial]) -> tuple[bool, bool, int, int]:
-    """Own sizes of the kernel go first, then whole extents, then more of them, then larger ones."""
-    names = {name for extent in shape for name in extent.names()}
+def _better(rank: _Rank, axes: list[Axis], best_rank: _Rank, best: list[Axis]) -> bool:
+    first, other = axes[0].extent, best[0].extent
+    if rank != best_rank or first is None or other is None:
+        return rank > best_rank
+    return ((first - other).number or 0) > 0
+
+
+def _rank(axes: list[Axis], left: Polynomial) -> _Rank:
+    """Known extents go first, then own sizes of the kernel, whole extents, more of them, larger ones.
+
+    left: of the index, behind its coordinates: where that is no number, the array begins elsewhere.
+    """
+    extents = [one.extent for one in axes if one.extent is not None]
+    names = {name for extent in extents for name in extent.names()}
+    known = len(extents) == len(axes)
     own = not any(name.startswith(_LAUNCH) or "#" in name for name in names)
-    whole = not any(isinstance(atom, Quotient) for extent in shape for atom in extent.atoms())
-    return own, whole, len(shape), shape[0].number or 0
+    whole = not any(isinstance(atom, Quotient) for extent in extents for atom in extent.atoms())
+    first = axes[0].extent
+    number = (first.number or 0) if first is not None else 0
+    return known, own, not left.names(), whole, len(axes), number
 
 
-def is_moving(atom: Atom) -> bool:
-    """Whether an atom differs between threads, or between passes of a loop."""
-    if not isinstance(atom, str):
-        return any(map(_moves, atom.parts))
-    return any(mark in atom for mark in _MOVING)
-
-
-def _moves(whole: Polynomial) -> bool:
-    return any(map(is_moving, whole.atoms()))
-
-
-def _moving_part(whole: Polynomial) -> Polynomial:
-    return Polynomial(
-        {key: count for key, count in whole.terms.items() if any(map(is_moving, key))}
-    )
-
-
-def _bounds(guards: Sequence[Guard]) -> list[_Bound]:
-    """What comparisons say: `c + p < b` bounds `p` by `b - c`."""
-    found = []
-    for guard in guards:
-        small, large = guard.left, guard.right
-        if guard.sign in {">", ">="}:
-            small, large = large, small
-        if guard.sign in {"==", "!="} or not _moves(small):
-            continue
-        difference = small - large
-        moving = _moving_part(difference)
-        if moving:
-            found.append(_Bound(moving, moving - difference + constant("=" in guard.sign)))
-    return found
-
-
-def _coordinates(
-    index: Polynomial, guards: Sequence[Guard], few_first: bool
-) -> tuple[list[_Coordinate], Polynomial] | None:
-    """Coordinates of an index and what is left over; None where it is not linear in what moves."""
-    found: list[_Coordinate] = []
-    sign = 1 if few_first else -1
-    limits = sorted(_bounds(guards), key=lambda one: len(one.moving.atoms()) * sign)
-    left = _split(index, limits, found)
-    for limit in limits:
-        if not (limit.moving.atoms() & left.atoms()):
-            continue
-        factor = _factor(left, limit.moving)
-        if factor is not None and factor:
-            found.append(_Coordinate(factor, limit.below))
-            left = left - factor * limit.moving
-    for atom in sorted((one for one in left.atoms() if is_moving(one)), key=str):
-        parts = left.linear(atom)
-        if parts is None or _moves(parts[0]):
-            return None
-        if parts[0]:
-            found.append(_Coordinate(parts[0], _of_launch(atom)))
-            left = parts[1]
-    return found, left
-
-
-def _split(left: Polynomial, limits: list[_Bound], found: list[_Coordinate]) -> Polynomial:
-    """Quotient and remainder of one whole: `c * (p / q) + d * p` is `(c + d q) (p / q) + d (p % q)`."""
-    quotients = [one for one in left.atoms() if isinstance(one, Quotient) and is_moving(one)]
-    for atom in sorted(quotients, key=lambda one: len(one.text), reverse=True):
-        parts = left.linear(atom)
-        if parts is None or not parts[0] or _moves(atom.divisor):
-            continue
-        factor = _factor(parts[1], atom.dividend)
-        if factor is None or not factor:
-            continue
-        whole = next((one.below for one in limits if one.moving == atom.dividend), None)
-        found.append(_Coordinate(factor, atom.divisor))
-        left = parts[1] - factor * atom.dividend
-        stride = parts[0] + factor * atom.divisor
-        own = Polynomial({(atom,): 1})
-        if stride:
-            left = left + stride * own
-            if whole is not None:
-                limits.insert(0, _Bound(own, quotient(whole, atom.divisor)))
-    return left
-
-
-def _factor(left: Polynomial, moving: Polynomial) -> Polynomial | None:
-    """The c with which `c * moving` takes what moves in it out of `left`."""
-    single: list[Monomial] = [key for key in moving.terms if len(key) == 1 and is_moving(key[0])]
-    if not single:
-        return None
-    lead = min(single, key=str)
-    parts = left.linear(lead[0])
-    if parts is None or not parts[0]:
-        return None
-    factor = parts[0].over(constant(moving.terms[lead]))
-    if factor is None or _moves(factor):
-        return None
-    rest = (left - factor * moving).atoms() & {one for one in moving.atoms() if is_moving(one)}
-    return factor if not rest or len(moving.terms) == 1 else None
-
-
-def _of_launch(atom: Atom) -> Polynomial | None:
-    front, _, axis = str(atom).partition(".")
-    whole = {"threadIdx": "blockDim", "blockIdx": "gridDim"}.get(front)
-    return Polynomial({(f"{whole}.{axis}",): 1}) if whole and len(axis) == 1 else None
-
-
-def _nested(
-    coordinates: list[_Coordinate], left: Polynomial, access: Access
-) -> list[Polynomial] | str:
-    """Extents of coordinates whose strides nest in each other."""
+def _nested(coordinates: list[Axis], left: Polynomial, access: Access) -> list[Axis] | str:
+    """Coordinates whose strides nest in each other as axes, the outermost first."""
     left, steps = _whole_steps(coordinates, left)
-    if left.number is None:
-        return "an offset is left"
     width = int(access.unit) if access.unit and access.unit >= 1 else 1
     if not coordinates:
-        return [constant(left.number + width)]
-    shape = _chain(sorted(coordinates, key=_by_stride))
-    if isinstance(shape, str):
-        return shape
-    if len(shape) == 1 and coordinates[0].stride == constant(1):
-        steps += width - 1  # a wide access behind `i + 7 < n`
-    if steps > 0:
-        shape[0] = shape[0] + constant(steps)
-    if any(extent and all(count < 0 for count in extent.terms.values()) for extent in shape):
+        nothing = constant(0)
+        return [Axis(constant(1), nothing, left + constant(width))]
+    axes = _chain(sorted(_merged(coordinates), key=_by_stride))
+    if isinstance(axes, str):
+        return axes
+    more = constant(steps)
+    if len(axes) == 1 and axes[0].stride == constant(1):
+        more += constant(width - 1)  # a wide access behind `i + 7 < n`
+        more += left if left.number is None else constant(0)  # a part that begins at a size
+    first = axes[0].extent
+    if first is not None and ((more.number or 0) > 0 or more.number is None):
+        first = first + more
+    if any(_is_negative(one) for one in (first, *(axis.extent for axis in axes[1:]))):
         return "an extent is negative"
-    shape[0] = _with_border(shape[0])
-    return _undivided(shape)
+    axes[0] = axes[0]._replace(extent=_with_border(first) if first is not None else None)
+    return _undivided(axes)
 
 
-def _undivided(shape: list[Polynomial]) -> list[Polynomial]:
-    """`[n]` for `[n / 4, 4]`: an array of n elements whose tail is no whole vector."""
-    first = next(iter(shape[0].terms), ())
-    atom = first[0] if len(first) == 1 and len(shape[0].terms) == 1 else None
-    if len(shape) > 1 and isinstance(atom, Quotient) and atom.divisor == shape[1]:
-        return [atom.dividend, *shape[2:]]
-    return shape
+def _merged(coordinates: Iterable[Axis]) -> list[Axis]:
+    """Coordinates, those of one stride as one: a tile's place and a thread's in it."""
+    found: dict[Polynomial, Axis] = {}
+    for one in coordinates:
+        before = found.get(one.stride)
+        found[one.stride] = one if before is None else _joined(before, one)
+    return [*found.values()]
+
+
+def _joined(one: Axis, other: Axis) -> Axis:
+    extents = [each.extent for each in (one, other) if each.extent is not None]
+    own = [each for each in extents if not is_of_launch(each)]
+    return Axis(one.stride, one.moving + other.moving, own[0] if len(own) == 1 else None)
+
+
+def _is_negative(extent: Polynomial | None) -> bool:
+    return bool(extent) and extent is not None and all(n < 0 for n in extent.terms.values())
+
+
+def _undivided(axes: list[Axis]) -> list[Axis]:
+    """`[n]` for `[n / 4, 4]`: rows of n elements, of which every fourth is read, or with a tail."""
+    for at, (outer, inner) in enumerate(itertools.pairwise(axes)):
+        extent = outer.extent
+        atom = next(iter(extent.atoms()), "") if extent is not None else ""
+        every = isinstance(atom, Quotient) and extent == Polynomial({(atom,): 1})
+        if not isinstance(atom, Quotient) or not every or atom.divisor != inner.extent:
+            continue
+        if at == 0 or not inner.moving:
+            moving = outer.moving * atom.divisor + inner.moving
+            return [*axes[:at], Axis(inner.stride, moving, atom.dividend), *axes[at + 2 :]]
+    return axes
 
 
 def _with_border(extent: Polynomial) -> Polynomial:
@@ -204,35 +127,61 @@ def _with_border(extent: Polynomial) -> Polynomial:
     return extent - constant(border) if single else extent
 
 
-def _chain(order: Sequence[_Coordinate]) -> list[Polynomial] | str:
-    """Extents of coordinates in the order of their strides, the smallest first."""
-    out: list[Polynomial] = []
+def _chain(order: Sequence[Axis]) -> list[Axis] | str:
+    """Coordinates in the order of their strides, the smallest first, as axes."""
+    axes: list[Axis] = []
     size, first = constant(1), order[0].stride
     if first != size:
-        if (first.number or 0) <= 1:
+        if first.number is not None and first.number <= 1:
             return "no coordinate has the stride 1"
-        out, size = [first], first
-    for at, (stride, extent) in enumerate(order):
-        if stride != size:
-            return "strides do not nest"
+        axes, size = [Axis(size, constant(0), first)], first
+    for at, one in enumerate(order):
+        if one.stride != size:
+            size = _undone(size)
+            gap = one.stride.over(size)
+            if gap is None:
+                return "strides do not nest"
+            axes = axes if one.stride == size else [Axis(size, constant(0), gap), *axes]
+            size = one.stride
         following = order[at + 1].stride if at + 1 < len(order) else None
-        if following == stride:
-            return "two coordinates have one stride"
-        own = (following.over(size) if following is not None else None) or extent
-        if own is None:
-            return "nothing bounds a coordinate"
-        out.insert(0, own)
-        size = size * own
-    return out
+        own = (following.over(size) if following is not None else None) or one.extent
+        if following is not None and (own is None or is_of_launch(own)):
+            if following.over(size) is None and all(_is_tile(each) for each in (one, *axes)):
+                moving = sum((each.stride * each.moving for each in (one, *axes)), constant(0))
+                axes, size = [Axis(constant(1), moving, following)], following
+                continue
+            if own is None:
+                return "nothing bounds a coordinate"
+        axes.insert(0, one._replace(extent=own, compared=one.extent))
+        size = size * own if own is not None else size
+    return axes
 
 
-def _by_stride(one: _Coordinate) -> tuple[int, int]:
+def _undone(size: Polynomial) -> Polynomial:
+    """`n` for `n / k * k`: strides are taken for whole."""
+    if len(size.terms) != 1:
+        return size
+    ((key, count),) = size.terms.items()
+    for atom in key:
+        if isinstance(atom, Quotient):
+            left = list(key)
+            left.remove(atom)
+            rest = Polynomial({tuple(left): count}).over(atom.divisor)
+            if rest is not None:
+                return rest * atom.dividend
+    return size
+
+
+def _is_tile(axis: Axis) -> bool:
+    return axis.extent is None or is_of_launch(axis.extent)
+
+
+def _by_stride(one: Axis) -> tuple[int, int]:
     degree = max(map(len, one.stride.terms), default=0)
-    number = one.stride.number
-    return degree, abs(number) if number else _FAR
+    return degree, abs(sum(one.stride.terms.values())) or _FAR
 
 
-def _whole_steps(coordinates: list[_Coordinate], left: Polynomial) -> tuple[Polynomial, int]:
+def _whole_steps(coordinates: list[Axis], left: Polynomial) -> tuple[Polynomial, int]:
     """An offset by whole steps of strides, as `in[(y + 1) * w + x + 1]`; how many of the largest."""
     strides = {one.stride for one in coordinates}
     found = 0

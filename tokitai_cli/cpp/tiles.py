@@ -1,4 +1,4 @@
-"""Loops of a kernel over tiles of a size, and extents in the language of sizes.
+"""Loops of a kernel over tiles of a size, in the language of sizes.
 
 A loop that goes by a block's threads, or by pieces of a size, has passes of its own: what is carried
 from one to the next shows from the third on.
@@ -10,10 +10,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
+from tokitai_cli.cpp.body.polynomial import Monomial, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
 from tokitai_cli.cpp.body.symbolic_values import Access, Choice, Facts, Stepped
-from tokitai_cli.cpp.shapes import is_moving
+from tokitai_cli.cpp.coordinates import is_moving
+from tokitai_cli.cpp.size_words import grouped, in_sizes
 from tokitai_cli.cpp.source.signatures import Kernel, declaration_of
 from tokitai_cli.cpp.whole import Program
 
@@ -30,7 +31,7 @@ class Tiles(NamedTuple):
     @property
     def several(self) -> str:
         """Comparison of shapes with three whole passes and a tail."""
-        step, size = _grouped(self.step), _grouped(self.size)
+        step, size = grouped(self.step), grouped(self.size)
         return f"{size} > 3 * {step} and {size} % {step} != 0"
 
 
@@ -161,35 +162,3 @@ def _tiles(loop: Stepped, below: Polynomial, names: Mapping[str, str]) -> Tiles 
         return None
     told = in_sizes(size, names), in_sizes(step, names)
     return Tiles(*told) if all(told) and not told[0].isdigit() else None
-
-
-def in_sizes(extent: Polynomial, names: Mapping[str, str]) -> str:
-    """An extent in the language of sizes; empty where it has names that `names` have no word for."""
-    parts = []
-    for key, count in sorted(extent.terms.items(), key=lambda one: -len(one[0])):
-        factors = [_atom(atom, names) for atom in key]
-        if len(key) > 1 or abs(count) != 1:
-            factors = [f"({one})" if "//" in one else one for one in factors]
-        if not all(factors):
-            return ""
-        number = [str(abs(count))] if abs(count) != 1 or not key else []
-        parts.append(("-" if count < 0 else "+") + " " + " * ".join([*number, *factors]))
-    text = " ".join(parts).removeprefix("+ ")
-    return text if not text.startswith("-") else ""
-
-
-def _atom(atom: Atom, names: Mapping[str, str]) -> str:
-    if isinstance(atom, str):
-        return names.get(atom, "")
-    parts = [in_sizes(one, names) for one in atom.parts]
-    if not all(parts):
-        return ""
-    if isinstance(atom, Quotient):
-        return f"{_grouped(parts[0])} // {_grouped(parts[1])}"
-    if atom.function in {"?>", "?!="} and parts[1:] == ["0", "1", "0"]:
-        return f"min(1, {parts[0]})"
-    return f"{atom.function}({', '.join(parts)})" if atom.function in {"min", "max"} else ""
-
-
-def _grouped(text: str) -> str:
-    return f"({text})" if " " in text else text

@@ -71,16 +71,3 @@ def _end(same: Mapping[str, str], size: str) -> str:
     while (following := same.get(seen[-1])) is not None and following not in seen:
         seen.append(following)
     return min(seen[seen.index(following) :]) if following is not None else seen[-1]
-
-
-def blocks_of(accessors: Sequence[Accessor], body: str) -> dict[str, str]:
-    """Sizes that blocks count, by the grid's axis: of what `blockIdx.y`, or a name for it, indexes."""
-    named = dict(re.findall(r"\b(\w+)\s*=\s*blockIdx\.([xyz])\s*[;,]", body))
-    found: dict[str, str] = {}
-    for accessor in accessors:
-        for indices in accessor.indices(body):
-            for size, index in zip(accessor.sizes, indices, strict=True):
-                told = re.fullmatch(r"blockIdx\.([xyz])", index)
-                if axis := told[1] if told else named.get(index):
-                    found.setdefault(axis, size)
-    return found

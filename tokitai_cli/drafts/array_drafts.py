@@ -20,7 +20,7 @@ def array_draft(
     """An array of the spec; shapes: those of its suites."""
     if parameter.name in known.leaves.variables:
         return _variable(known, parameter)
-    guess, said = "its shape" if parameter.dtypes else "its shape and dtype", known.text.said
+    guess, said = "its shape" if parameter.dtypes else "its shape and dtype", known.layouts.said
     if any(parameter.name == other.array for other in known.leaves.accessors):
         guess += ", with rows one behind the other"
     elif parameter.name in said:
@@ -37,7 +37,7 @@ def array_draft(
     rows = 2 if parameter.name in known.leaves.rows else 0
     inner = known.leaves.inner.get(parameter.name, STRUCT_BYTES if structs else 0)
     sizes = [size.name for size in known.sizes[:3]] or ["elements"]
-    extents = known.text.shape(parameter.name)[-(_DIMENSIONS - bool(rows) - bool(inner)) :]
+    extents = known.layouts.shape(parameter.name)[-(_DIMENSIONS - bool(rows) - bool(inner)) :]
     room = sizing.room(parameter.name, extents, shapes)
     return ArrayDraft(
         role=role,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from tokitai_cli.cpp.layout_relations import values_below
+from tokitai_cli.cpp.size_words import in_sizes
 from tokitai_cli.cpp.source.signatures import Parameter
-from tokitai_cli.cpp.tiles import in_sizes
 from tokitai_cli.cpp.value_constraints import ValueConstraint
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.likely_values import value_of
@@ -35,7 +36,7 @@ def draw_for_ending(known: Known, parameter: Parameter) -> Flow:
         return {}
     array = known.path(parameter.name)
     told = known.values.constraint(array, bits_of(dtype), not dtype.startswith("u"))
-    places = known.text.values_below(parameter.name)
+    places = values_below(known.layouts, parameter.name)
     if told is None:
         return _divisors(known, array, places) if known.values.divides(array) else {}
     below = places or known.last
@@ -70,9 +71,9 @@ def _of_whole(known: Known, one: Parameter, dtype: str) -> Flow:
         return {"kind": "index-uniform", "below": 2}
     if told := draw_for_ending(known, one):
         return told
-    if end := _behind_last(known, one.name) or known.text.offsets_to(one.name):
+    if end := _behind_last(known, one.name) or known.layouts.offsets_to(one.name):
         return {"kind": "offsets", "end": end}
-    if below := known.text.values_below(one.name):
+    if below := values_below(known.layouts, one.name):
         places = {"kind": "index-uniform", "below": below}
         other = _no_place(known, one, dtype)
         return places if other is None else _beside(places, other)
@@ -117,7 +118,7 @@ def _of_floats(known: Known, one: Parameter) -> Flow:
     squares = one.name == "v" and "m" in known.roles
     rooted = known.roles.get(one.name) == "inout" and known.numerics.takes_root(array)
     is_place = known.values.indexes(array)
-    if is_place and (below := known.text.values_below(one.name)):
+    if is_place and (below := values_below(known.layouts, one.name)):
         return {"kind": "uniform", "lo": 0, "hi": f"{below} - 0.5"}
     named = is_place or _NOT_BELOW_0.search(one.name)
     return _POSITIVE if squares or rooted or named else {}

@@ -17,11 +17,10 @@ from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.arithmetic import polynomial_of
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant, variable
 from tokitai_cli.cpp.build_macros import as_flags
+from tokitai_cli.cpp.comments import launch_in
 from tokitai_cli.cpp.host.launch import Launch
 from tokitai_cli.cpp.host.launches import launches_of
 from tokitai_cli.cpp.host.written import number_of
-from tokitai_cli.cpp.indices.comments import launch_in
-from tokitai_cli.cpp.indices.kernel_text import flat
 from tokitai_cli.cpp.source.constants import constants_of
 from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
@@ -152,7 +151,7 @@ def _draft(asked: _Asked) -> Draft:
         launch = _with_members(launch, members | _members(program, called), given | called)
     constants = constants_of(program) | given
     body = spread(_put_in(kernel.body, members), returned(program))
-    plain = msgspec.structs.replace(kernel, body=flat(body, kernel.text))
+    plain = msgspec.structs.replace(kernel, body=body)
     source = (source_text.read(kernel.file) or b"").decode("utf-8", "replace")
     reached = reached_text(program, kernel, heads=True)
     host = {} if origin.room else _of_host(launch, leaves)

@@ -6,6 +6,7 @@ import keyword
 import re
 
 from tokitai_cli.core.dtypes import DTYPES, FORMATS
+from tokitai_cli.cpp.layout_relations import padded
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.spec.reader.gaps import GAP
 
@@ -61,7 +62,7 @@ def added_to(known: Known) -> list[str]:
     return [
         one.name for one in known.parameters
         if one.pointers and one.dtypes and "float" in one.dtypes[0]
-        and re.search(rf"\b\w*[aA]tomic\w*\s*\(\s*&?\s*\(?{one.name}\b", known.text.body)
+        and known.subject.reading.is_added_to(one.name)
     ]  # fmt: skip
 
 
@@ -69,7 +70,7 @@ def kept_behind_rows(known: Known) -> dict[str, str]:
     """How numpy says what outputs with rows longer than what is written keep behind it."""
     found = {}
     for name in (one for one, role in known.roles.items() if role == "outputs"):
-        axis, end = known.text.padded(name) if name in known.text.arrays else (0, "")
+        axis, end = padded(known.layouts, name) if name in known.layouts.arrays else (0, "")
         if end:
             kept = f"{local(name)}[{':, ' * axis}{local(end)}:]"
             found[name] = f"np.concatenate([new, {kept}], axis={axis})"

@@ -7,9 +7,9 @@ import re
 import msgspec
 
 from tokitai_cli.cpp.body.polynomial import Polynomial, variable
+from tokitai_cli.cpp.comments import known as known_words
+from tokitai_cli.cpp.comments import shapes_in
 from tokitai_cli.cpp.host.launch import name_in
-from tokitai_cli.cpp.indices.comments import known as known_words
-from tokitai_cli.cpp.indices.comments import shapes_in
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import Launching
 from tokitai_cli.drafts.leaves import free, last_word
@@ -19,34 +19,35 @@ _OF_HOST = 2  # variables of the host's own in an extent of its grid
 
 def read_comments(known: Known) -> None:
     """Shapes as comments say them, and sizes that they, or indices that arrays hold, tell of."""
-    text = known.text
+    layouts = known.layouts
     owns = {name: last_word(place) for name, place in known.leaves.places.items()}
     sizes = {owns[one.name]: one.name for one in known.sizes if one.name in owns}
-    arrays = {name: owns[name] for name in text.arrays if name in owns}
-    numbers = {name: text.value(name) for name in known.constants}
+    arrays = {name: owns[name] for name in layouts.arrays if name in owns}
+    numbers = {name: known.number(name) for name in known.constants}
     for array, words in shapes_in(known.subject.source, known.kernel, arrays).items():
         told = known_words(words, sizes, numbers)
-        found = text.shape(array)
+        found = layouts.shape(array)
         new = re.fullmatch(r"[A-Za-z]\w+|[A-Z]", words[0]) and all(told[1:]) and told[1:]
-        if new and not told[0] and not text.outermost(array):
+        if new and not told[0] and not layouts.outermost(array):
             told[0] = sizes[words[0]] = known.add_size(words[0])
         if len(found) == len(told):  # what the comment has no word for
             told = [one or two for one, two in zip(told, found, strict=True)]
         if all(told):
-            text.said[array] = told
+            layouts.said[array] = told
     made: dict[str, str] = {}
-    for array, name in text.unsaid().items():
+    for array, name in layouts.unsaid().items():
         made[name] = made.get(name) or known.add_size(name)
-        text.name_rows({array: made[name]})
+        layouts.name_rows({array: made[name]})
 
 
 def add_rows(known: Known, launching: Launching) -> None:
     """A new size where blocks count what no argument of the kernel says: the host knows it."""
     grid = known.launch.grid if known.launch is not None else ()
     by_axis = dict(zip("xyz", grid, strict=False))
-    unknown = [axis for axis, size in known.text.axes.items() if not size]
+    unknown = [axis for axis, size in known.layouts.axes.items() if not size]
     if known.sizes and not known.origin.room:
-        asked = [*unknown, *(axis for axis in by_axis if f"gridDim.{axis}" in known.text.body)]
+        launch = known.layouts.facts.launch
+        asked = [*unknown, *(axis for axis in by_axis if f"gridDim.{axis}" in launch)]
         named = {
             axis for axis in reversed(list(dict.fromkeys(asked))) if _name_counted(known, axis)
         }
@@ -55,7 +56,7 @@ def add_rows(known: Known, launching: Launching) -> None:
         return
     if not known.origin.room:
         said = {axis: _in_grid(known, launching, by_axis.get(axis)) for axis in unknown}
-        known.text.axes |= {
+        known.layouts.axes |= {
             axis: one for axis, one in said.items() if not re.search("//|div|min|max", one)
         }
         unknown = [axis for axis in unknown if not said[axis]]
@@ -67,7 +68,7 @@ def add_rows(known: Known, launching: Launching) -> None:
     name = next(one for one in ("rows", "blocks", "count") if one not in taken)
     if (word := name_in(told)).isidentifier() and free(word) not in taken:
         name = free(word)
-    known.text.add_rows(known.add_size(name))
+    known.layouts.add_rows(known.add_size(name))
 
 
 def _is_said(launching: Launching, extent: Polynomial | None) -> bool:
@@ -84,7 +85,7 @@ def _name_counted(known: Known, axis: str) -> bool:
     known.host_values[size] = launch.grid[at].number or 0
     grid = (*launch.grid[:at], variable(name), *launch.grid[at + 1 :])
     known.launch = msgspec.structs.replace(launch, grid=grid)
-    known.text.axes[axis] = size
+    known.layouts.axes[axis] = size
     return True
 
 

@@ -9,7 +9,7 @@ from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.elements import sized
 from tokitai_cli.cpp.host.runtime import WARP
-from tokitai_cli.cpp.tiles import in_sizes
+from tokitai_cli.cpp.size_words import in_sizes
 
 _SIZEOF = "sizeof("
 

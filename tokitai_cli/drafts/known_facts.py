@@ -10,15 +10,15 @@ from typing import NamedTuple
 from tokitai_cli.core import expressions
 from tokitai_cli.cpp.body.polynomial import Polynomial, variable
 from tokitai_cli.cpp.host.launch import Launch, name_in
-from tokitai_cli.cpp.indices.indexing import Indexing
-from tokitai_cli.cpp.source.macros import closing
+from tokitai_cli.cpp.launch_facts import whole_parts
+from tokitai_cli.cpp.layouts import Layouts
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
-from tokitai_cli.drafts.accessors import blocks_of
 from tokitai_cli.drafts.host_words import said
 from tokitai_cli.drafts.leaves import LaunchArguments, free
 from tokitai_cli.drafts.model import fitting
 from tokitai_cli.drafts.reading import Reading
 
+_STEPS = 4  # of names that stand for names
 # Whole numbers that say no extent.
 _NO_SIZE = re.compile(
     r"ignore|pad|seed|offset|flag|mode|step$|iter(?:ation)?s?$|repeats?$|bits?$|ind(?:ex|ices)$|idx$",
@@ -91,11 +91,12 @@ class Known:
     """Arguments, sizes and roles of a draft, and the readers of the kernel's text.
 
     parameters: arrays and numbers, those of structs too, without null pointers. sizes: whole numbers
-    that say extents. passed: those that the host makes of others. text: the reader of indices. plain:
+    that say extents. passed: those that the host makes of others. layouts: shapes of arrays. plain:
     the kernel's text by the names of the spec. values, numerics: what the body asks of values in
-    arrays, and computes of them. padded: outputs that keep what lies behind their rows, by how numpy
-    says that. sizes_of_host: variables of the host's that are sizes here. host_values: numbers that
-    these are there, by the sizes.
+    arrays, and computes of them. divided: sizes that are multiples, and of what.
+    padded: outputs that keep what lies behind their rows, by how numpy says that. sizes_of_host:
+    variables of the host's that are sizes here. host_values: numbers that these are there, by the
+    sizes.
     """
 
     def __init__(self, subject: DraftSubject) -> None:
@@ -116,7 +117,9 @@ class Known:
         self.passed: dict[str, str] = {}
         self.passed = {} if self.origin.room else self._passed()
         self.sizes = [one for one in self.sizes if one.name not in self.passed]
-        self.text = self._indexing()
+        fixed = self.leaves.variables
+        arrays = [one.name for one in self.parameters if one.pointers and one.name not in fixed]
+        self.layouts = self._layouts(arrays)
         floats = [
             one.name for one in self.parameters if any("float" in kind for kind in one.dtypes)
         ]
@@ -125,6 +128,7 @@ class Known:
         self.padded: dict[str, str] = {}
         self.limits: Mapping[str, int] = {}
         self.multiples: dict[str, int] = {}
+        self.divided = self._divided()
 
     @property
     def total(self) -> str:
@@ -141,6 +145,11 @@ class Known:
         """Arguments by value that are no sizes."""
         known = {*self.passed, *(one.name for one in self.sizes)}
         return [one for one in self.parameters if not one.pointers and one.name not in known]
+
+    @property
+    def divisors(self) -> list[tuple[str, str]]:
+        """Sizes that others divide, and these."""
+        return [(many, few) for many, few in self.divided if not few.isdigit()]
 
     @property
     def written(self) -> list[Parameter]:
@@ -174,6 +183,14 @@ class Known:
         sentinel = -1 in self.values.branches(name) and not self.values.multiplies(name)
         own = not self.origin.room and self.subject.own_shapes
         return "bool" not in one.dtypes and not (_NO_SIZE.search(one.name) or (own and sentinel))
+
+    def number(self, name: str) -> str:
+        """Number that a constant stands for; empty where it is none."""
+        for _ in range(_STEPS):
+            if name.isdigit():
+                return name
+            name = self.constants.get(name, "").strip("() ")
+        return ""
 
     def in_sizes(self, number: Polynomial, numbers: Mapping[str, str] = {}) -> str:
         """A number of the host's as an expression of the sizes; empty where it is none.
@@ -239,7 +256,7 @@ class Known:
             one for one in (free(name), f"{name}_rows", f"{name}_count") if one not in taken
         )
         self.sizes.insert(0, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
-        self.text.sizes.append(name)
+        self.layouts.add_size(name)
         return name
 
     def _nulls(self) -> set[str]:
@@ -268,16 +285,24 @@ class Known:
                 found[one.name] = told
         return found
 
-    def _indexing(self) -> Indexing:
-        fixed = self.leaves.variables
-        arrays = [one.name for one in self.parameters if one.pointers and one.name not in fixed]
-        sizes = [one.name for one in self.sizes]
-        text = Indexing(self.plain, arrays, sizes, self.constants, self.passed)
-        text.by_tree = {one: self.shape_in(one) for one in arrays}
-        text.divided_by_tree = self.subject.reading.divided(self.said)
-        text.said = {one.array: one.sizes for one in self.leaves.accessors}
-        text.axes |= blocks_of(self.leaves.accessors, self.kernel.body)
-        return text
+    def _layouts(self, arrays: Sequence[str]) -> Layouts:
+        words = {one.name: one.name for one in self.sizes} | self.passed
+        for one in self.leaves.accessors:
+            path = self.leaves.paths[one.array]
+            words |= {f"{path}.size({at})": size for at, size in enumerate(one.sizes)}
+            words |= {
+                f"{path}.stride({at})": " * ".join(one.sizes[at + 1 :] or ["1"])
+                for at in range(len(one.sizes))
+            }
+        layouts = self.subject.reading.layouts(arrays, words)
+        layouts.said = {one.array: one.sizes for one in self.leaves.accessors}
+        return layouts
+
+    def _divided(self) -> list[tuple[str, str]]:
+        """Sizes that are multiples of others, or of numbers, as indices and assertions have it."""
+        facts, sizes = self.layouts.facts, {one.name for one in self.sizes}
+        found = [*self.subject.reading.divided(self.said), *whole_parts(facts, sizes)]
+        return list(dict.fromkeys(found))
 
     def path(self, name: str) -> str:
         """How the kernel's body calls an array or a number."""
@@ -294,15 +319,6 @@ class Known:
         said = {one.name: one.name for one in self.sizes}
         return said | {name: f"({told})" for name, told in self.passed.items()}
 
-    def shape_in(self, array: str, grid: Sequence[str] = ()) -> list[str]:
-        """Extents of an array by the kernel's tree, in a launch of that many blocks if it is told."""
-        blocks = {
-            f"gridDim.{axis}": f"({one})" if " " in one else one
-            for axis, one in zip("xyz", grid, strict=False)
-        }
-        found = self.subject.reading.shape(array, self.said | blocks)
-        return [_outer(one) for one in found]
-
     def _roles(self) -> dict[str, str]:
         fixed = self.leaves.variables
         arrays = [one for one in self.parameters if one.pointers and one.name not in fixed]
@@ -317,9 +333,3 @@ class Known:
 def _is_product(number: Polynomial) -> bool:
     """Whether something is multiplied in a number."""
     return any(len(key) + (abs(count) != 1) > 1 for key, count in number.terms.items())
-
-
-def _outer(extent: str) -> str:
-    """An extent without parentheses around it all."""
-    whole = extent[:1] == "(" and closing(extent, 0) == len(extent) - 1
-    return extent[1:-1] if whole else extent

@@ -13,7 +13,8 @@ from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.body.meanings import is_unguarded
 from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.host.launch import name_in
-from tokitai_cli.cpp.indices.blocks import LANES, WARP
+from tokitai_cli.cpp.host.runtime import WARP
+from tokitai_cli.cpp.launch_facts import LANES, block_of, strided
 from tokitai_cli.cpp.tiles import Tiles
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import Guess
@@ -68,8 +69,9 @@ class Launching:
     def grid(self) -> Extents:
         """Blocks; those of the host that fit its own sizes alone are not taken."""
         known, block = self._known, self.block.value
-        one_block = "threadIdx" in known.text.body and "blockIdx" not in known.text.body
-        counted = ["1"] if one_block else known.text.grid(block)
+        read = {one.partition(".")[0] for one in known.layouts.facts.launch}
+        one_block = "threadIdx" in read and "blockIdx" not in read
+        counted = ["1"] if one_block else known.layouts.grid(block)
         otherwise = counted or [f"ceil_div({known.total}, {product(block)})"]
         found = self._extents("grid", otherwise)
         had = f"the host has {', '.join(found.value)}"
@@ -100,7 +102,8 @@ class Launching:
         """Sizes that have to fill blocks, by their threads: all are to step, or none is left out."""
         known = self._known
         counted = re.match(r"ceil_div\((\w+)", self.grid.value[0])
-        found = known.text.strided()
+        facts = known.layouts.facts
+        found = strided(facts, known.layouts.sizes)
         if counted and counted[1] in {one.name for one in known.sizes}:
             found |= {counted[1]} if self._unguarded else set()
         return dict.fromkeys(found, self.threads)
@@ -118,18 +121,18 @@ class Launching:
         return is_unguarded(self._known.subject.reading.facts)
 
     def _told_block(self) -> Extents:
-        text = self._known.text
-        flat = re.search(r"threadIdx\s*\.\s*y", text.body) is None
+        facts = self._known.layouts.facts
+        flat = "threadIdx.y" not in facts.launch
         bounds = re.search(r"__launch_bounds__\s*\(\s*(\w+)", self._known.kernel.text)
-        limit = text.value(bounds[1]) if flat and bounds else ""
-        told = text.block or ([limit] if limit else [])
+        limit = self._known.number(bounds[1]) if flat and bounds else ""
+        told = block_of(facts) or ([limit] if limit else [])
         told = told if product(told) <= MOST_BLOCK else []
         return self._extents("block", told or (_BLOCK if flat else _FLAT_BLOCK))
 
     def _small_block(self) -> Extents:
         """As told; a guess as small as the kernel's own shared arrays of fixed extents ask for."""
-        block = self._told_block()
-        if not block.why or self._known.text.block or not all(map(str.isdigit, block.value)):
+        block, fixed = self._told_block(), block_of(self._known.layouts.facts)
+        if not block.why or fixed or not all(map(str.isdigit, block.value)):
             return block
         names = [one.name for one in self._known.sizes]
         values = dict(zip(names, defaults(len(names)), strict=True))
@@ -192,7 +195,7 @@ class Launching:
 
     def _of_axis(self, axis: str) -> dict[str, str]:
         """Of sizes that the host has one number for, the one that blocks of an axis count."""
-        counted = self._known.text.axes.get(axis, "")
+        counted = self._known.layouts.axes.get(axis, "")
         alike = self._known.of_one_number.items()
         return {host: counted for host, sizes in alike if counted in sizes}
 

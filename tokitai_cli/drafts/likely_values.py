@@ -43,7 +43,7 @@ def value_of(known: Known, parameter: Parameter) -> ScalarDraft:
 def _head(known: Known) -> str:
     """Elements of a head of attention; empty where nothing is called so."""
     fixed = [value for name, value in known.constants.items() if _HEAD.search(name)]
-    fixed = [number for value in fixed if (number := known.text.value(value))]
+    fixed = [number for value in fixed if (number := known.number(value))]
     heads = [size.name for size in known.sizes if _HEAD.search(size.name)]
     return next(reversed([*fixed, *heads]), "")
 

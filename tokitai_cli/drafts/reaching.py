@@ -10,9 +10,10 @@ from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.arithmetic import constant
 from tokitai_cli.cpp.body.meanings import Dependencies, names_of
+from tokitai_cli.cpp.host.runtime import WARP
 from tokitai_cli.cpp.index_bounds import IndexBounds, launched
-from tokitai_cli.cpp.indices.blocks import LANES, WARP
 from tokitai_cli.cpp.intervals import UNKNOWN, Interval, Number, hull, point
+from tokitai_cli.cpp.launch_facts import LANES
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.array_draws import draw_of
 from tokitai_cli.drafts.known_facts import Known
@@ -66,11 +67,11 @@ class Reaching:
 
     def unbounded(self, reach: Reach) -> bool:
         """Whether nothing bounds an index of some array, so that few threads are to reach little."""
-        return any(reach.elements(name) is None for name in self._known.text.arrays)
+        return any(reach.elements(name) is None for name in self._known.layouts.arrays)
 
     def needed(self, reach: Reach) -> int:
         """Elements of all arrays, those that nothing bounds left out."""
-        arrays = self._known.text.arrays
+        arrays = self._known.layouts.arrays
         return sum((reach.elements(name) or 0) * self.weight(name) for name in arrays)
 
     def weight(self, array: str) -> int:

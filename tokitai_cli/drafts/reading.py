@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
 from tokitai_cli.cpp.body.reader import roles
-from tokitai_cli.cpp.body.symbolic_values import Facts
+from tokitai_cli.cpp.body.symbolic_values import Access, Facts
 from tokitai_cli.cpp.body.walk import row_of
 from tokitai_cli.cpp.float_arithmetic import Numerics
+from tokitai_cli.cpp.layouts import Layouts
 from tokitai_cli.cpp.recurrences import divisors, looped, recurrences
-from tokitai_cli.cpp.shapes import shape_of
+from tokitai_cli.cpp.size_words import in_words, polynomial_of
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.variables import Variable
-from tokitai_cli.cpp.tiles import Tiles, divided, in_sizes, tiles_of
+from tokitai_cli.cpp.tiles import Tiles, divided, tiles_of
 from tokitai_cli.cpp.value_constraints import Values
 
 _ROLES = {
@@ -54,6 +55,10 @@ class Reading:
         mine = [one.kind for one in self.facts.accesses if one.array == self._paths.get(name)]
         return "write" in mine and "read" in mine[mine.index("write") :]
 
+    def is_added_to(self, name: str) -> bool:
+        """Whether atomic operations change an array."""
+        return self.path(name) in self.facts.atomics
+
     @property
     def untouched(self) -> set[str]:
         """Arrays that other instances of the kernel access, and this one does not."""
@@ -88,23 +93,32 @@ class Reading:
             return "symbols" if told else ""
         return {"read": "symbols", "none": "symbols", "write": "outputs"}.get(told, "inout")
 
-    def shape(self, name: str, sizes: Mapping[str, str]) -> list[str]:
-        """Extents, the outermost first; empty where accesses do not tell them.
+    def layouts(self, arrays: Sequence[str], sizes: Mapping[str, str]) -> Layouts:
+        """Shapes of arrays. sizes: how the spec says whole numbers of the kernel's, by their names."""
+        values = {self._paths.get(one, one): polynomial_of(said) for one, said in sizes.items()}
+        named = {path: one for path, one in values.items() if one is not None}
+        facts = in_words(self.facts, named)
+        words = {name for name, path in self._paths.items()
+                 if path.rpartition(".")[2].partition("[")[0] in facts.words}  # fmt: skip
+        facts = msgspec.structs.replace(facts, words=frozenset(words))
+        accesses = {one: self._accesses(one, facts) for one in arrays}
+        plain = [name for name, said in sizes.items() if name == said]
+        return Layouts(facts, accesses, plain)
 
-        sizes: how the spec says whole numbers of the kernel's, by their names.
-        """
-        array = self._paths.get(name)
-        if array is None or array in self.facts.escapes or self.facts.undecided:
-            return []
-        found = shape_of([one for one in self.facts.accesses if one.array == array])
-        if isinstance(found, str):
-            return []
-        names = {self._paths.get(one, one): said for one, said in sizes.items()}
-        extents = [in_sizes(one, names) for one in found]
-        return extents if all(extents) else []
+    def _accesses(self, name: str, facts: Facts) -> list[Access]:
+        """Accesses to an array; of a row that several pointers lead to, within the row."""
+        path = self._paths.get(name, "")
+        array, opened, index = path.removesuffix("]").partition("[")
+        found, row = [], row_of(array)
+        for one in (*facts.accesses, *facts.lent):
+            parts = one.offset.linear(row) if one.array == array else None
+            number = parts[0].number if parts is not None else None
+            if parts is not None and (not opened or number is None or number == int(index)):
+                found.append(one._replace(offset=parts[1]))
+        return found
 
     def divided(self, sizes: Mapping[str, str]) -> list[tuple[str, str]]:
-        """Sizes that are multiples of others, or of numbers, by the kernel's indices; see `shape`."""
+        """Sizes that are multiples of others, or of numbers, by the kernel's indices."""
         return divided(self.facts, {self._paths.get(one, one): said for one, said in sizes.items()})
 
     def path(self, name: str) -> str:

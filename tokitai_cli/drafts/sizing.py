@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
-from tokitai_cli.cpp.indices.blocks import LANES, WARP
+from tokitai_cli.cpp.host.runtime import WARP
+from tokitai_cli.cpp.launch_facts import LANES, subtracted
+from tokitai_cli.cpp.layout_relations import spans, within
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import (
     MOST_BLOCK,
@@ -40,7 +42,6 @@ class Sizing:
 
     def __init__(self, known: Known, launching: Launching, reaching: Reaching) -> None:
         self._known, self._launching, self._reaching = known, launching, reaching
-        self._text = known.text
         self._reaches: dict[tuple[tuple[str, int], ...], Reach] = {}
 
     @functools.cached_property
@@ -52,8 +53,7 @@ class Sizing:
         if _VECTORS.search(known.reached):  # a row begins where a vector may
             told = {name: n if n % 8 == 0 else 8 * n + 8 for name, n in told.items()}
         for name in names:
-            less = re.findall(rf"(?<![\w.]){name}\s*-\s*((?:\w+\s*\*\s*)+\w+)", self._text.body)
-            others = {word for one in less for word in re.findall(r"\w+", one)} - {name}
+            others = subtracted(known.layouts.facts, name)
             whole = math.prod(n for other, n in told.items() if other != name)
             if others & told.keys() and whole <= AFFORDED:
                 told[name] = whole
@@ -76,15 +76,15 @@ class Sizing:
     def fitted(self, sizes: Mapping[str, int]) -> dict[str, int]:
         """`sizes` with those raised that others have to fit in, or to divide."""
         new = dict(sizes)
-        for small, large in self._text.within():
+        for small, large in within(self._known.layouts):
             if new[large] < new[small]:
                 new[large] = self._known.fitting(large, new[small] + 7) if new[small] > 1 else 1
-        for total, most in self._text.spans():
+        for total, most in spans(self._known.layouts):
             new[total] = max(1, min(max(new[total], _TOTAL), count(most, new)))
         for name in [one for one in new if one.endswith("_q") and f"{one[:-1]}k" in new]:
             if new[name] > new[f"{name[:-1]}k"]:  # as many keys as queries, or more
                 new[name], new[f"{name[:-1]}k"] = new[f"{name[:-1]}k"], new[name]
-        for many, few in self._text.divided():
+        for many, few in self._known.divisors:
             if new[many] < new[few]:
                 new[many], new[few] = new[few], new[many]
             new[many] = -(-new[many] // new[few]) * new[few]
@@ -199,7 +199,8 @@ class Sizing:
 
     @functools.cached_property
     def _shapes(self) -> list[list[str]]:
-        return [self._text.shape(name) for name in self._text.arrays]
+        layouts = self._known.layouts
+        return [layouts.shape(name) for name in layouts.arrays]
 
     def _halved(self, sizes: dict[str, int], of: str, most: int) -> dict[str, int]:
         """`sizes`, those that `of` is made of halved until it is no more than `most`."""

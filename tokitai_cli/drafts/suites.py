@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from tokitai_cli.core import expressions
+from tokitai_cli.cpp.layout_relations import spans, within
 from tokitai_cli.drafts.array_draws import draw_of
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import Launching
@@ -34,9 +35,9 @@ _PADS = (0, 7, 8, 5)  # of what a row lies behind the one before, beside its own
 
 def requirements(known: Known) -> list[str]:
     """Comparisons that a shape must meet."""
-    told = [f"{small} <= {large}" for small, large in known.text.within()]
-    told += [f"{total} <= {most}" for total, most in known.text.spans()]
-    return told + [f"{many} % {few} == 0" for many, few in known.text.divided()]
+    told = [f"{small} <= {large}" for small, large in within(known.layouts)]
+    told += [f"{total} <= {most}" for total, most in spans(known.layouts)]
+    return told + [f"{many} % {few} == 0" for many, few in known.divisors]
 
 
 def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteShape]:
@@ -46,7 +47,7 @@ def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteS
         return
     goals = [one for one in _goals(known, launching) if len(one[0]) <= expressions.MAX_LENGTH]
     own = [one.name for one in known.sizes]
-    rows = {large: small for small, large in known.text.within() if small in own}
+    rows = {large: small for small, large in within(known.layouts) if small in own}
     names = _ordered(known, launching, {*own} - rows.keys()) or ["elements"]
     steps, two = _steps(known), _at_least_two(known)
     for index, why in enumerate(_WHY):
@@ -139,8 +140,8 @@ def _at_least_two(known: Known) -> list[str]:
 
 def _spreads(known: Known) -> bool:
     """Whether outputs have several elements where each input has one."""
-    ones, text = {one.name: 1 for one in known.sizes}, known.text
-    shapes = {one: text.shape(one) for one in text.arrays}
+    ones, layouts = {one.name: 1 for one in known.sizes}, known.layouts
+    shapes = {one: layouts.shape(one) for one in layouts.arrays}
     counts = {one: math.prod(count(n, ones) for n in shape) for one, shape in shapes.items()}
     written = [counts.get(one.name, 0) for one in known.written]
     read = [counts.get(one.name, 2) for one in known.read]

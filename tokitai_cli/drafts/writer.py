@@ -8,7 +8,9 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from tokitai_cli.core.model.spec import MOST_OF_NAME
-from tokitai_cli.cpp.indices.strides import quotient
+from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient
+from tokitai_cli.cpp.launch_facts import limits, multiples
+from tokitai_cli.cpp.size_words import polynomial_of
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.array_drafts import array_draft
 from tokitai_cli.drafts.array_draws import draw_for_ending
@@ -54,37 +56,37 @@ def draft_of(subject: DraftSubject) -> tuple[SpecDraft, str]:
 
 def _complete(known: Known, launching: Launching) -> None:
     """Read what comments, launch and text say beside the arguments; then limits of sizes."""
-    room, text = known.origin.room, known.text
+    room, layouts = known.origin.room, known.layouts
     if known.subject.own_shapes:
         if not room:
             read_comments(known)
         add_rows(known, launching)
-    if not room and "gridDim" in text.body:
-        counted = zip("xyz", text.grid(["1"]), strict=False)
-        text.put_grid({axis: one for axis, one in counted if "ceil_div" not in one})
+    if not room:
+        counted = zip("xyz", layouts.grid(["1"]), strict=False)
+        layouts.put_grid({axis: one for axis, one in counted if "ceil_div" not in one})
     _read_grid(known, launching)
     known.padded = {} if room else kept_behind_rows(known)
     known.roles |= dict.fromkeys(known.padded, "inout")
-    known.limits = known.leaves.limits | text.limits()
-    known.multiples = text.multiples()
+    known.limits = known.leaves.limits | limits(layouts.facts, layouts.sizes)
+    known.multiples = multiples(known.divided)
     filled = launching.filled() if known.subject.own_shapes else {}
     known.multiples |= {name: n for name, n in filled.items() if n <= known.limits.get(name, n)}
 
 
 def _read_grid(known: Known, launching: Launching) -> None:
     """Read what the host's grid says: extents that blocks count, and sizes that fill whole blocks."""
-    text, grid = known.text, launching.grid
+    grid = launching.grid
     if grid.why or not known.subject.own_shapes:
         return
-    parts = filter(None, map(quotient, grid.value))
     own = {one.name for one in known.sizes}
-    text.divided_by_tree += [
-        (many, few) for many, sign, few in parts
-        if sign == "/" and many in own and (few in own or few.isdigit())
-    ]  # fmt: skip
-    for array in () if known.origin.room else text.arrays:
-        if not text.by_tree.get(array):
-            text.by_tree[array] = known.shape_in(array, grid.value)
+    for one in grid.value:
+        blocks = polynomial_of(one)
+        for atom in blocks.atoms() if blocks is not None else ():
+            if isinstance(atom, Quotient) and blocks == Polynomial({(atom,): 1}):
+                many, few = str(atom.dividend), str(atom.divisor)
+                known.divided += [(many, few)] * (many in own and (few in own or few.isdigit()))
+    if not known.origin.room:
+        known.layouts.put_grid(dict(zip("xyz", grid.value, strict=False)))
 
 
 def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.initialisers import hand_over, initial
-from tokitai_cli.cpp.body.intrinsics import known_call, result_of
+from tokitai_cli.cpp.body.intrinsics import known_call, note_barrier, result_of
 from tokitai_cli.cpp.body.operators import cast, either, join
 from tokitai_cli.cpp.body.polynomial import Polynomial, variable
 from tokitai_cli.cpp.body.symbolic_values import (
@@ -125,6 +125,8 @@ def _unknown(walk: Walk, name: str, given: list[Node], whole: Node | None = None
     """A function that is not there: what it is handed may be read and written."""
     why = f"is handed to {name}"
     values = []
+    if name.rpartition(".")[2] == "sync" or name.endswith("::sync"):
+        note_barrier(walk)
     for one in given:
         values.append(hand_over(walk, one, why))
         if isinstance(values[-1], Closure):

@@ -103,10 +103,19 @@ def _note_call(walk: Walk, last: str, values: list[Value]) -> None:
     """Note functions that stand for operators, and what is sworn to."""
     if last == "assert" and values and isinstance(values[0], Condition):
         walk.note_guards(values[0].holds, "assert")
+        walk.facts.asserted += values[0].holds
+    elif last.startswith("__syncthreads"):
+        note_barrier(walk)
     elif last in _QUOTIENTS and len(values) > 1:
         walk.note("/", values[0], values[1])
     elif last in _RECIPROCALS and values:
         walk.note("/", constant(1), values[0])
+
+
+def note_barrier(walk: Walk) -> None:
+    """Note what holds where the threads of a block wait for each other."""
+    if not walk.dry:
+        walk.facts.barriers.append(tuple(walk.guards))
 
 
 def result_of(walk: Walk, name: str, values: list[Value]) -> Value:
@@ -139,6 +148,8 @@ def _element(walk: Walk, name: str, given: list[Node], node: Node) -> Value:
     pointer = walk.moved(walk.evaluate(given[0]), constant(0)) if given else None
     if pointer is None:
         return walk.fresh("?")
+    if kind == "update":
+        walk.facts.atomics.add(pointer.array)
     held = walk.element(pointer)
     new = _put(walk, name, held, values) if values and not loads else None
     return walk.touch(pointer, kind, node, new)

@@ -123,6 +123,7 @@ def _arithmetic(walk: Walk, sign: str, left: Polynomial, right: Polynomial) -> V
     if sign == "-":
         return walk.number(left - right)
     if sign == "*":
+        _note_product(walk, left, right)
         small = _is_small(left, right)
         return walk.number(left * right) if small else walk.fresh("product", told)
     if sign in {"/", "%"} and right:
@@ -147,6 +148,15 @@ def _is_small(left: Polynomial, right: Polynomial) -> bool:
         max((n.bit_length() for n in one.terms.values()), default=0) for one in (left, right)
     )
     return degree <= _MOST_FACTORS and bits <= _MOST_BITS
+
+
+def _note_product(walk: Walk, left: Polynomial, right: Polynomial) -> None:
+    """Note the order of factors, which a polynomial does not have."""
+    if len(left.terms) == len(right.terms) == 1:
+        (one,), (other,) = left.terms, right.terms
+        known = walk.facts.products
+        whole = (*known.get(one, one), *known.get(other, other))
+        known.setdefault(tuple(sorted(whole, key=str)), whole)
 
 
 def indicator(value: Value) -> Polynomial | None:

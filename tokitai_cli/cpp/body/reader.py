@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+
+from tree_sitter import Node
 
 from tokitai_cli.cpp.body.expressions import EXPRESSIONS
 from tokitai_cli.cpp.body.function_calls import call
@@ -12,7 +14,7 @@ from tokitai_cli.cpp.body.symbolic_values import Facts
 from tokitai_cli.cpp.body.walk import BUDGET, BudgetError, Readers, Walk
 from tokitai_cli.cpp.declarations import Declaration
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.tree import parsed_expression, text_of
+from tokitai_cli.cpp.tree import name_of, parsed_expression, text_of
 from tokitai_cli.cpp.tree import walk as nodes_of
 
 _WORDS = {"identifier", "field_identifier"}
@@ -50,8 +52,22 @@ def read(
         walk.facts.undecided.append("it is too deep")
     if body.has_error:
         walk.facts.undecided.append("a part could not be read")
+    walk.facts.primitives = [*_primitives(walk, body)]
     walk.facts.words = frozenset(text_of(one) for one in nodes_of(body) if one.type in _WORDS)
     return walk.facts
+
+
+def _primitives(walk: Walk, body: Node) -> Iterator[int]:
+    """Threads that primitives of a whole block are made for, by their second template argument."""
+    for node in nodes_of(body):
+        if node.type == "template_type":
+            name = name_of(node)
+            arguments = name.arguments or ()
+            made = name.last.startswith(("Block", "block_")) and len(arguments) > 1
+            told = parsed_expression(arguments[1]) if made else None
+            number = walk.number(walk.evaluate(told)).number if told is not None else None
+            if number:
+                yield number
 
 
 def roles(facts: Facts) -> Mapping[str, str]:

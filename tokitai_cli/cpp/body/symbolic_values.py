@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 from tree_sitter import Node
 
-from tokitai_cli.cpp.body.polynomial import SIGNS, Polynomial, constant
+from tokitai_cli.cpp.body.polynomial import SIGNS, Monomial, Polynomial, constant
 
 SINGLE = constant(1)
 
@@ -211,6 +211,19 @@ class Facts(msgspec.Struct):
     reals: set[str] = set()
     #: Pointers that conditions ask for, so that they may lead nowhere.
     tested: set[str] = set()
+    #: Those that are asserted, and those that hold at each barrier of a block.
+    asserted: list[Guard] = []
+    barriers: list[tuple[Guard, ...]] = []
+    #: Arrays that atomic operations change.
+    atomics: set[str] = set()
+    #: Threads that primitives of a whole block are made for: `BlockReduce<float, 128>`.
+    primitives: list[int] = []
+    #: Factors of products as the text has them, by their monomials.
+    products: dict[Monomial, Monomial] = {}
+    #: Names of variables, by the values that they begin with.
+    called: dict[Polynomial, list[str]] = {}
+    #: What of the launch it reads: `blockIdx.x`, `gridDim.y`.
+    launch: set[str] = set()
     #: Names that the body has; an array that is none of them is not touched.
     words: frozenset[str] = frozenset()
 

@@ -35,6 +35,7 @@ from tokitai_cli.cpp.structs import accessor_of, layout, resolved
 from tokitai_cli.cpp.tree import parsed_expression, text_of
 
 BUDGET = 120_000  # nodes that are evaluated of one function
+LAUNCH = frozenset({"blockIdx", "blockDim", "gridDim", "threadIdx"})
 _LONGEST = 160  # letters of a name that stands for an expression
 
 
@@ -170,6 +171,8 @@ class Walk:
         """A new variable in the innermost scope, of a type."""
         place = self.scopes[-1][name] = self.new_cell(value)
         self.kinds[place.number] = kind
+        if isinstance(value, Polynomial) and value.number is None and not self.dry:
+            self.facts.called.setdefault(value, []).append(name)
 
     def bind(self, parameter: Parameter, value: Value) -> Cell:
         """A variable for a parameter of a function that is read where it is called."""
@@ -306,7 +309,10 @@ class Walk:
             return self.marked(self.named(path, name, element), kind or value.type)
         if not isinstance(value, Polynomial):
             return None
-        return self.named(f"{value}.{name}", name, self.facts.meanings.get(str(value)))
+        found = self.named(f"{value}.{name}", name, self.facts.meanings.get(str(value)))
+        if str(value) in LAUNCH:
+            self.facts.launch.add(str(found))
+        return found
 
     def save(self, place: Place | None, value: Value, kind: str, node: Node | None) -> None:
         """Put a value at a place; into an array's element it is an access of that kind."""
