@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
@@ -26,11 +27,12 @@ class Constraints:
         found = []
         for left, sign, right in guards:
             above = left - right
-            least = constant(0 if "=" in sign or above.names() & {*reals} else 1)
+            real = bool(above.names() & {*reals})
+            least = constant(0 if "=" in sign or real else 1)
             if sign in {"<", "<=", "=="}:
-                found.append(above + least)
+                found.append(above + least if real else _tight(above + least))
             if sign in {">", ">=", "=="}:
-                found.append(least - above)
+                found.append(least - above if real else _tight(least - above))
         return cls([*found, *(more for one in found for more in _of_dividends(one))])
 
     def __iter__(self) -> Iterator[Polynomial]:
@@ -79,6 +81,13 @@ class Constraints:
                 rest = value * constant(down) - bounded * constant(up)
                 if len(rest.atoms() | bounded.atoms()) <= len(value.atoms() | bounded.atoms()):
                     yield Replaced(rest, up, down, most, one)
+
+
+def _tight(constraint: Polynomial) -> Polynomial:
+    """`8 a - 8 <= 0` for `8 a - 15 <= 0`, of whole numbers."""
+    common = math.gcd(*(count for key, count in constraint.terms.items() if key))
+    rest = constraint.terms.get((), 0)
+    return constraint + constant(-rest % common) if common > 1 else constraint
 
 
 def _of_dividends(constraint: Polynomial) -> Iterator[Polynomial]:

@@ -166,7 +166,19 @@ class NumberBounds:
                 found = meet(found, Interval(-math.inf, end if real else math.floor(end)))
             else:
                 found = meet(found, Interval(-end if real else math.ceil(-end), math.inf))
-        return found
+        return self._stepped(atom, found)
+
+    def _stepped(self, atom: Atom, interval: Interval) -> Interval:
+        """What of an interval a counter may be whose start and steps have a factor in common."""
+        meaning = self._facts.meanings.get(atom) if isinstance(atom, str) else None
+        if not isinstance(meaning, Evolving) or not isinstance(interval.high, int):
+            return interval
+        start, end = self.fixed(meaning.start), self.fixed(meaning.end)
+        step = (end - Polynomial({(atom,): 1})).number
+        common = math.gcd(step or 1, *(count for key, count in start.terms.items() if key))
+        return Interval(
+            interval.low, interval.high - (interval.high - start.terms.get((), 0)) % common
+        )
 
     def _atom(self, atom: Atom, constraints: Constraints, depth: int) -> Interval:
         if isinstance(atom, Quotient):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from tokitai_cli.drafts.reaching import count
 
 _MOST = 1 << 25  # elements of an array
 _MOST_STRUCT_BYTES = 1 << 26  # of an array of structs
+_MOST_SIZES, _MOST_FACTORS = 6, 4  # sizes that are tried together, and factors of a product
 _WORSE = 1.5  # times the elements of the tightest extent that a plainer one may have
 
 
@@ -43,14 +45,15 @@ def room_for(
 
 def _bases(extents: Sequence[str], sizes: Sequence[str]) -> Iterator[Sequence[str]]:
     """Products to scale, of several that do as well the first ones."""
-    few = sizes[:3]
-    yield few
+    yield sizes[:3]
     if extents:
         yield extents
-    if len(sizes) > len(few):
-        yield sizes
-    for size in few:
-        yield [*few, size]
+    several = range(1, min(_MOST_FACTORS, len(sizes)) + 1)
+    yield from (
+        one for many in several for one in itertools.combinations(sizes[:_MOST_SIZES], many)
+    )
+    yield sizes
+    yield from ([*sizes[:3], one] for one in sizes[:3])
 
 
 def _options(
