@@ -45,6 +45,7 @@ _LARGE: tuple[tuple[str, str, str, Mapping[str, int]], ...] = (
     ("gemm-bw", "grad-a", "normal", {"m": 704, "n": 512, "k": 912}),
     ("gemm", "f32", "normal", {"m": 704, "n": 512, "k": 912}),
     ("scan", "inclusive", "normal", {"rows": 600, "cols": 4096}),
+    ("topk-gating", "fwd", "normal", {"tokens": 600000, "experts": 8, "k": 4}),
 )
 
 
