@@ -8,7 +8,6 @@ import pytest
 
 from tokitai_cli.cpp.build_macros import build_macros
 from tokitai_cli.cpp.whole import program_of
-from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.drafts.search import drafts_of
 
 KERNEL = """#include <hip/hip_runtime.h>
@@ -59,11 +58,3 @@ def test_a_draft_says_which_macros_it_guesses(tmp_path: Path) -> None:
     told = given[0][0].model
     assert told is not None
     assert (told.flags.value, told.flags.why) == (["-D_N_=32"], "")
-
-
-def test_sizes_that_are_one_lead_to_the_last() -> None:
-    square = Accessor("x", "x_data", ["x_0", "x_1"])
-    other = Accessor("y", "y_data", ["y_0"])
-    assert same_sizes([square, other], "x[n][m] = x[m][n] + y[m];") == dict.fromkeys(
-        ("x_1", "y_0"), "x_0"
-    )

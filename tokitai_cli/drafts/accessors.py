@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from tokitai_cli.cpp.body.polynomial import Polynomial, constant
+from tokitai_cli.cpp.body.symbolic_values import Access
+
 _INDEX = re.compile(r"\[([^\[\]]*)\]")
 
 
 class Accessor(msgspec.Struct):
-    """An accessor: how the kernel's text names it, its array, and its sizes from the outermost on."""
+    """An accessor: how the kernel's text and a walk over it name it, its array, and its sizes."""
 
     place: str
+    path: str
     array: str
     sizes: list[str]
 
@@ -27,10 +32,18 @@ class Accessor(msgspec.Struct):
         """`body` with its elements by one index: `x[n][c]` is `array[(n) * size + c]`."""
         return self._indexed.sub(self._element, body)
 
-    def indices(self, body: str) -> Iterator[list[str]]:
-        """Indices of each element that the text speaks of."""
-        for match in self._indexed.finditer(body):
-            yield [one.strip() for one in _INDEX.findall(match[1])]
+    def indices(self, access: Access) -> list[Polynomial]:
+        """Indices of an access, the outermost first; none of one to another array."""
+        left, found = access.offset, list[Polynomial]()
+        if access.array != self.path:
+            return []
+        for axis in range(len(self.sizes) - 1):
+            parts = left.linear(f"{self.path}.stride({axis})")
+            if parts is None:
+                return []
+            found.append(parts[0])
+            left = parts[1]
+        return [*found, left]
 
     @property
     def _indexed(self) -> re.Pattern[str]:
@@ -44,25 +57,34 @@ class Accessor(msgspec.Struct):
         return f"{self.array}[{first}]"
 
 
-def same_sizes(accessors: Sequence[Accessor], body: str) -> dict[str, str]:
-    """Sizes that are one, each with the first of them: the same name indexes both.
+def same_sizes(accessors: Sequence[Accessor], accesses: Sequence[Access]) -> dict[str, str]:
+    """Sizes that are one, each with the first of them: one index, or one bound of indices, is for both.
 
-    One that numbers alone index is the number behind the largest.
+    One that numbers alone index, or what stays below a number, is the number behind the largest.
     """
     first: dict[str, str] = {}
     same: dict[str, str] = {}
     by_number: dict[str, set[int]] = {}
-    for accessor in accessors:
-        for indices in accessor.indices(body):
-            for size, index in zip(accessor.sizes, indices, strict=True):
-                by_number.setdefault(size, set()).add(int(index) if index.isdecimal() else -1)
-                if re.fullmatch(r"[A-Za-z_]\w*", index):
-                    other = first.setdefault(index, same.get(size, size))
-                    if other != size:
-                        same.setdefault(size, other)
-    numbers = {size: max(found) + 1 for size, found in by_number.items() if min(found) >= 0}
-    told = {size: str(number) for size, number in numbers.items()} | same
-    return {size: _end(told, size) for size in told if _end(told, size) != size}
+    for one, access in itertools.product(accessors, accesses):
+        for size, index in zip(one.sizes, one.indices(access), strict=False):
+            bounds = [*_bounds(index, access)]
+            numbers = [n - 1 for bound in bounds if (n := bound.number) is not None]
+            known = index.number if index.number is not None else min(numbers, default=-1)
+            by_number.setdefault(size, set()).add(known)
+            for key in (index, *bounds) if known < 0 else ():
+                other = first.setdefault(str(key), same.get(size, size))
+                if other != size:
+                    same.setdefault(size, other)
+    told = {size: max(found) + 1 for size, found in by_number.items() if min(found) >= 0}
+    every = {size: str(number) for size, number in told.items()} | same
+    return {size: _end(every, size) for size in every if _end(every, size) != size}
+
+
+def _bounds(index: Polynomial, access: Access) -> Iterator[Polynomial]:
+    """What an index stays below."""
+    for guard in access.guards:
+        if guard.left == index and guard.sign in {"<", "<="}:
+            yield guard.right + constant(guard.sign == "<=")
 
 
 def _end(same: Mapping[str, str], size: str) -> str:

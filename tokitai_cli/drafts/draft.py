@@ -134,10 +134,10 @@ def _draft(asked: _Asked) -> Draft:
     leaves = LaunchArguments(program)
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), kernel.body)
-    leaves.join_sizes(kernel.body)
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     numbers = {name: {"true": "1", "false": "0"}.get(text, text) for name, text in given.items()}
     facts = facts_of(program, kernel, numbers)
+    leaves.join_sizes(facts.accesses)
     reading = Reading(facts, leaves.paths, _any_accessed(program, kernel, numbers))
     leaves.add_variables(variables, reading.variable)
     reasons = _reasons(kernel, leaves)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tokitai_cli.core import expressions
+from tokitai_cli.cpp.body.symbolic_values import Access
 from tokitai_cli.cpp.elements import lanes
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.struct_layout import (
@@ -133,9 +134,9 @@ class LaunchArguments:
         else:
             self._leaf(parameter, named.name, re.escape(parameter.name), parameter.name)
 
-    def join_sizes(self, body: str) -> None:
-        """Make one of the accessors' sizes that the kernel's text indexes by one name."""
-        for size, other in same_sizes(self.accessors, body).items():
+    def join_sizes(self, accesses: Sequence[Access]) -> None:
+        """Make one of the accessors' sizes that the kernel goes over by one index."""
+        for size, other in same_sizes(self.accessors, accesses).items():
             for one in self.accessors:
                 one.sizes = [other if name == size else name for name in one.sizes]
             self.structs = {
@@ -231,7 +232,7 @@ class LaunchArguments:
             for at in range(dims)
         ]
         data_name = self._leaf(data, self._unique(f"{name}_data"), place, path)
-        accessor = Accessor(place, data_name, sizes)
+        accessor = Accessor(place, path, data_name, sizes)
         self.accessors.append(accessor)
         self.words += 1 + 2 * dims
         return accessor.fields
