@@ -13,7 +13,7 @@ from tokitai_cli.drafts.accessors import Accessor, same_sizes
 
 HEAD = """__global__ void k(at::PackedTensorAccessor32<float, 2> x,
                   at::PackedTensorAccessor32<float, 1> y, int n, int m)"""
-ACCESSORS = [Accessor("x", "x", "x_data", ["x_0", "x_1"]), Accessor("y", "y", "y_data", ["y_0"])]
+ACCESSORS = [Accessor("x", "x_data", ["x_0", "x_1"]), Accessor("y", "y_data", ["y_0"])]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
@@ -11,13 +10,10 @@ import msgspec
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.symbolic_values import Access
 
-_INDEX = re.compile(r"\[([^\[\]]*)\]")
-
 
 class Accessor(msgspec.Struct):
-    """An accessor: how the kernel's text and a walk over it name it, its array, and its sizes."""
+    """An accessor: how the kernel's body names it, its array, and its sizes from the outermost on."""
 
-    place: str
     path: str
     array: str
     sizes: list[str]
@@ -27,10 +23,6 @@ class Accessor(msgspec.Struct):
         """Its fields in a spec; rows lie one behind the other."""
         strides = [" * ".join(self.sizes[at:]) for at in range(1, len(self.sizes))]
         return {"data_": self.array, "sizes_": self.sizes, "strides_": [*strides, "1"]}
-
-    def flat(self, body: str) -> str:
-        """`body` with its elements by one index: `x[n][c]` is `array[(n) * size + c]`."""
-        return self._indexed.sub(self._element, body)
 
     def indices(self, access: Access) -> list[Polynomial]:
         """Indices of an access, the outermost first; none of one to another array."""
@@ -44,17 +36,6 @@ class Accessor(msgspec.Struct):
             found.append(parts[0])
             left = parts[1]
         return [*found, left]
-
-    @property
-    def _indexed(self) -> re.Pattern[str]:
-        every = rf"(?:\s*\[[^\[\]]*\]){{{len(self.sizes)}}}"
-        return re.compile(rf"(?<![\w.]){self.place}({every})")
-
-    def _element(self, match: re.Match[str]) -> str:
-        first, *others = _INDEX.findall(match[1])
-        for size, index in zip(self.sizes[1:], others, strict=True):
-            first = f"({first}) * {size} + {index}"
-        return f"{self.array}[{first}]"
 
 
 def same_sizes(accessors: Sequence[Accessor], accesses: Sequence[Access]) -> dict[str, str]:

@@ -91,12 +91,11 @@ class Known:
     """Arguments, sizes and roles of a draft, and the readers of the kernel's text.
 
     parameters: arrays and numbers, those of structs too, without null pointers. sizes: whole numbers
-    that say extents. passed: those that the host makes of others. layouts: shapes of arrays. plain:
-    the kernel's text by the names of the spec. values, numerics: what the body asks of values in
-    arrays, and computes of them. divided: sizes that are multiples, and of what.
-    padded: outputs that keep what lies behind their rows, by how numpy says that. sizes_of_host:
-    variables of the host's that are sizes here. host_values: numbers that these are there, by the
-    sizes.
+    that say extents. passed: those that the host makes of others. layouts: shapes of arrays. values,
+    numerics: what the body asks of values in arrays, and computes of them. divided: sizes that are
+    multiples, and of what. padded: outputs that keep what lies behind their rows, by how numpy says
+    that. sizes_of_host: variables of the host's that are sizes here. host_values: numbers that these
+    are there, by the sizes.
     """
 
     def __init__(self, subject: DraftSubject) -> None:
@@ -108,7 +107,6 @@ class Known:
         self.host_values: dict[str, int] = {}
         self.nulls = self._nulls()
         self.parameters = [one for one in self.leaves.found if one.name not in self.nulls]
-        self.plain = self.leaves.plain(self.kernel.body)
         own = {one.name for one in self.parameters}
         self.values = subject.reading.values(
             {name: told for name, told in self.constants.items() if name not in own}

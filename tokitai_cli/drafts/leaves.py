@@ -149,19 +149,6 @@ class LaunchArguments:
                 f"(?:{self.places[other]}|{here})" if other in self.places else here
             )
 
-    def plain(self, body: str) -> str:
-        """The kernel's text with arrays and numbers by their names here, those of structs too."""
-        for accessor in self.accessors:
-            body = accessor.flat(body)
-        for name, kind in self.pointees.items():
-            same = rf"[*&]?\s*\(?\s*{name}\b\s*\)?(?:\s*\[\s*0\s*\])?"
-            declared = rf"\b(?:{re.escape(kind)}|auto)\b[\s*&]*(?:\bconst\b|__restrict__|\s)*(\w+)"
-            for alias in re.findall(rf"{declared}\s*=\s*{same}\s*;", body):
-                body = re.sub(rf"(?<![\w.]){alias}\s*(?:->|\.)", f"{name}->", body)
-        for name, place in self.places.items():
-            body = re.sub(rf"(?<![\w.]){place}(?!\w)", name, body)
-        return body
-
     def _refuse(self, one: Parameter) -> None:
         why = why_unbound(self._program, one.type) if one.kind in {"struct", "structs"} else ""
         why = "it is a union" if is_union(self._program, one.type) else why
@@ -232,7 +219,7 @@ class LaunchArguments:
             for at in range(dims)
         ]
         data_name = self._leaf(data, self._unique(f"{name}_data"), place, path)
-        accessor = Accessor(place, path, data_name, sizes)
+        accessor = Accessor(path, data_name, sizes)
         self.accessors.append(accessor)
         self.words += 1 + 2 * dims
         return accessor.fields
