@@ -237,6 +237,10 @@ HOSTS = {
         "else turn<<<tokens, t>>>(q, 4, heads, size);",
         ["grid: [tokens]", "block: [32]"],
     ),
+    "conditions on sizes": (
+        "if (heads > 64) return; if (size % 8 == 0) turn<<<tokens, 128>>>(q, 4, heads, size);",
+        ["heads: {default: 7, max: 64,", "size: {default: 8, multiple_of: 8,"],
+    ),
     "one number for several": (
         "turn<<<(size + 7) / 8, 8>>>(q, 4, size, size);",
         ['grid: ["(max(heads, size) + 7) // 8"]  # guess: the host has size for several sizes'],

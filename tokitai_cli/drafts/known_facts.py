@@ -124,7 +124,7 @@ class Known:
         self.numerics = subject.reading.numerics(floats)
         self.roles = self._roles()
         self.padded: dict[str, str] = {}
-        self.limits: Mapping[str, int] = {}
+        self.limits: dict[str, int] = {}
         self.multiples: dict[str, int] = {}
         self.divided = self._divided()
 

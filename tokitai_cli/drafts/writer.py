@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Mapping
 
@@ -15,6 +16,7 @@ from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.array_drafts import array_draft
 from tokitai_cli.drafts.array_draws import draw_for_ending
 from tokitai_cli.drafts.formula_text import added_to, formula_text, function_of, kept_behind_rows
+from tokitai_cli.drafts.host_conditions import bounds_of
 from tokitai_cli.drafts.host_sizes import add_rows, read_comments
 from tokitai_cli.drafts.host_words import bytes_of
 from tokitai_cli.drafts.known_facts import DraftSubject, Known
@@ -67,10 +69,23 @@ def _complete(known: Known, launching: Launching) -> None:
     _read_grid(known, launching)
     known.padded = {} if room else kept_behind_rows(known)
     known.roles |= dict.fromkeys(known.padded, "inout")
-    known.limits = known.leaves.limits | limits(layouts.facts, layouts.sizes)
+    known.limits = {**known.leaves.limits, **limits(layouts.facts, layouts.sizes)}
     known.multiples = multiples(known.divided)
-    filled = launching.filled() if known.subject.own_shapes else {}
+    if known.subject.own_shapes:
+        _limit(known, launching)
+
+
+def _limit(known: Known, launching: Launching) -> None:
+    """Limit sizes by whole blocks, and by the conditions under which the host launches."""
+    of_host = bounds_of(known)
+    for name, most in of_host.limits.items():
+        known.limits[name] = min(most, known.limits.get(name, most))
+    filled = launching.filled()
     known.multiples |= {name: n for name, n in filled.items() if n <= known.limits.get(name, n)}
+    for name, step in of_host.multiples.items():
+        whole = math.lcm(step, known.multiples.get(name, 1))
+        if whole <= known.limits.get(name, whole):
+            known.multiples[name] = whole
 
 
 def _read_grid(known: Known, launching: Launching) -> None:

@@ -17,6 +17,7 @@ from tokitai_cli.cpp.body.polynomial import (
     quotient,
     variable,
 )
+from tokitai_cli.cpp.body.symbolic_values import Guard
 
 _T = TypeVar("_T")
 
@@ -57,6 +58,8 @@ class Launch(msgspec.Struct, frozen=True):
     #: Of each extent of the grid the variable that holds it, where it is a number.
     counted: tuple[str, ...] = ()
     numbers: HostNumbers = HostNumbers()
+    #: Comparisons that hold where the host makes it.
+    conditions: tuple[Guard, ...] = ()
     #: That a comment beside the kernel says it, and no code.
     commented: bool = False
 

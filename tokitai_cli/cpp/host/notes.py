@@ -78,7 +78,12 @@ def note(
             values[at] = variable(str(value))
             held[str(value)] = value
             made = [in_terms_of(extent, value, str(value)) for extent in made]
-    names = _Names(walk, [*handed, *held.values(), *made])
+    guards = [
+        [walk.expanded(one.left, kept), walk.expanded(one.right, kept)] for one in walk.guards
+    ]
+    names = _Names(
+        walk, [*handed, *held.values(), *made, *(side for pair in guards for side in pair)]
+    )
     shown = [names.shown(one) for one in made]
     origin = walk.program.unit.origin(node.start_byte)
     launch = Launch(
@@ -102,6 +107,10 @@ def note(
                 path: told for path, one in fields.items() if (told := _real(walk, one)) is not None
             },
             tuple(_allocated(walk, value) for value, _ in given),
+        ),
+        tuple(
+            Guard(names.shown(left), one.sign, names.shown(right))
+            for one, (left, right) in zip(walk.guards, guards, strict=True)
         ),
     )
     return Note(launch, node.start_byte, direct, _excluded(walk, walk.guards))
