@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from tokitai_cli.cpp.comments import launch_in
 from tokitai_cli.cpp.host.launch import Launch
 from tokitai_cli.cpp.host.launches import launches_of
 from tokitai_cli.cpp.host.written import number_of
+from tokitai_cli.cpp.lexing import tokens
 from tokitai_cli.cpp.source.constants import constants_of
 from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
@@ -245,7 +245,13 @@ def _numbers(launch: Launch, meaning: Mapping[str, str]) -> dict[str, Polynomial
 
 
 def _put_in(text: str, members: Mapping[str, str]) -> str:
-    return re.sub(r"\b\w+::\w+\b", lambda match: members.get(match[0], match[0]), text)
+    """The text with numbers for `Class::member`."""
+    found: list[str] = []
+    for token in tokens(text):
+        found.append(token)
+        if found[-2:-1] == ["::"] and "".join(found[-3:]) in members:
+            found[-3:] = [members["".join(found[-3:])]]
+    return "".join(found)
 
 
 def _of_host(launch: Launch | None, leaves: LaunchArguments) -> dict[str, float]:

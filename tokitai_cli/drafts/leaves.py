@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 
 import msgspec
@@ -11,6 +10,7 @@ import msgspec
 from tokitai_cli.core import expressions
 from tokitai_cli.cpp.body.symbolic_values import Access
 from tokitai_cli.cpp.elements import lanes
+from tokitai_cli.cpp.lexing import names_in, put_in
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.struct_layout import (
     bytes_of,
@@ -22,6 +22,7 @@ from tokitai_cli.cpp.source.struct_layout import (
 from tokitai_cli.cpp.source.types import ENUM
 from tokitai_cli.cpp.source.variables import Variable
 from tokitai_cli.cpp.structs import accessor_of
+from tokitai_cli.cpp.tree import indexes_others
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.drafts.model import Flow, Guess
@@ -32,9 +33,6 @@ _REASONS = {
     "pointers": "is a pointer to pointers to pointers, or to structs",
     "unknown": "has a type that a macro, a template's argument or an absent header decides",
 }
-_AXES = re.compile(
-    r"(?:^|_|n)(?:dims?|rank|axes)$", re.I
-)  # how many of a field's elements are used
 _LONGEST = 63  # letters of a name in a spec
 _POINTERS = 32  # of an array of them in a struct
 
@@ -96,7 +94,7 @@ class LaunchArguments:
                 one.element, name=name, kind="array", pointers=1, const=reads
             )
             self.found.append(array)
-            self.places[name] = re.escape(one.element.name)
+            self.places[name] = one.element.name
             self.paths[name] = one.element.name
             count = lanes(one.element.type)
             self.variables[name] = one, [*extents, count][: len(extents) + (count > 1)] or [1], role
@@ -110,29 +108,23 @@ class LaunchArguments:
         self.words += 1
         if enumerator:
             return
-        place = re.escape(parameter.name)
+        place = parameter.name
         pointee = parameter.kind == "structs" and holds_pointers(self._program, parameter.type)
         if pointee:
-            self.pointees[parameter.name] = parameter.type
-            place = rf"(?:{place}\s*->|{place}\s*\[\s*0\s*\]\s*\.|\(\s*\*\s*{place}\s*\)\s*\.)"
+            self.pointees[place] = parameter.type
         if parameter.kind == "struct" or pointee:
-            told = self._struct(
-                parameter.type, named.name, place, parameter.name, "" if pointee else r"\s*\."
-            )
+            told = self._struct(parameter.type, named.name, place, place)
             if told is None or is_union(self._program, parameter.type):
                 self._refuse(parameter)
             else:
-                one_of = r"\s*(?:\[\s*0\s*\]|[^\[\s])"
-                several = pointee and re.search(
-                    rf"(?<![\w.]){re.escape(parameter.name)}\b(?!{one_of})", body
-                )
+                several = pointee and indexes_others(body, place)
                 why = "that the pointer leads to one struct" if several else ""
                 self.structs[named.name] = Guess(told, why)
         elif parameter.kind in _REASONS:
-            if self._list(parameter, named.name, re.escape(parameter.name), parameter.name) is None:
+            if self._list(parameter, named.name, place, place) is None:
                 self._refuse(parameter)
         else:
-            self._leaf(parameter, named.name, re.escape(parameter.name), parameter.name)
+            self._leaf(parameter, named.name, place, place)
 
     def join_sizes(self, accesses: Sequence[Access]) -> None:
         """Make one of the accessors' sizes that the kernel goes over by one index."""
@@ -145,9 +137,7 @@ class LaunchArguments:
             }
             self.found = [one for one in self.found if one.name != size]
             here = self.places.pop(size)
-            self.places[other] = (
-                f"(?:{self.places[other]}|{here})" if other in self.places else here
-            )
+            self.places.setdefault(other, here)
 
     def _refuse(self, one: Parameter) -> None:
         why = why_unbound(self._program, one.type) if one.kind in {"struct", "structs"} else ""
@@ -174,9 +164,7 @@ class LaunchArguments:
             self.inner[name] = size[0]
         return name
 
-    def _struct(
-        self, type_name: str, name: str, place: str, path: str, dot: str = r"\s*\."
-    ) -> Flow:
+    def _struct(self, type_name: str, name: str, place: str, path: str) -> Flow:
         fields = fields_of(self._program, type_name)
         if fields is None:
             return None
@@ -186,19 +174,19 @@ class LaunchArguments:
         told: dict[str, Flow] = {}
         axes = min((extent for field, extent in fields if field.integer and extent), default=0)
         for field, extent in fields:
-            here = rf"{place}{dot}\s*{re.escape(field.name)}"
+            here = f"{place}.{field.name}"
             own, inner = f"{name}_{field.name}", f"{path}.{field.name}"
             if not extent:
                 value = self._field(field, own, here, inner)
-                if axes and _AXES.search(field.name):
+                if axes and _counts_axes(field.name):
                     self.limits[str(value)] = axes
             elif field.integer or not field.pointers:
-                one = 1 if field.integer else self._field(field, own, rf"{here}\s*\[[^\]]*\]", "")
+                one = 1 if field.integer else self._field(field, own, here, "")
                 self.words += extent if field.integer else extent - 1
                 value = None if one is None else [one] * extent
             elif extent <= _POINTERS:
                 each = [
-                    self._field(field, f"{own}_{at}", rf"{here}\s*\[\s*{at}\s*\]", f"{inner}[{at}]")
+                    self._field(field, f"{own}_{at}", here, f"{inner}[{at}]")
                     for at in range(extent)
                 ]
                 value = None if None in each else each
@@ -214,10 +202,7 @@ class LaunchArguments:
     ) -> Flow:
         (data, _), (size, dims), _ = fields
         name = name.rstrip("_")
-        sizes = [
-            self._leaf(size, self._unique(f"{name}_{at}"), rf"{place}\s*\.\s*size\(\s*{at}\s*\)")
-            for at in range(dims)
-        ]
+        sizes = [self._leaf(size, self._unique(f"{name}_{at}"), "") for at in range(dims)]
         data_name = self._leaf(data, self._unique(f"{name}_data"), place, path)
         accessor = Accessor(path, data_name, sizes)
         self.accessors.append(accessor)
@@ -239,7 +224,7 @@ class LaunchArguments:
         """A list of pointers to the rows of an array of its own; None where it is no such list."""
         if one.kind != "pointers" or one.pointers != 2 or not one.dtypes:
             return None
-        rows = self._leaf(one, self._unique(f"{name}_rows"), place + r"\s*\[[^\]]*\]", path)
+        rows = self._leaf(one, self._unique(f"{name}_rows"), place, path)
         self.rows.add(rows)
         self.lists[name] = rows
         return name
@@ -251,7 +236,7 @@ def _renamed(value: Flow, size: str, other: str) -> Flow:
         return {key: _renamed(one, size, other) for key, one in value.items()}
     if isinstance(value, list):
         return [_renamed(one, size, other) for one in value]
-    return re.sub(rf"\b{size}\b", other, value) if isinstance(value, str) else value
+    return put_in(value, {size: other}) if isinstance(value, str) else value
 
 
 def holds_pointers(program: Program, type_name: str, depth: int = 2) -> bool | None:
@@ -273,8 +258,17 @@ def holds_pointers(program: Program, type_name: str, depth: int = 2) -> bool | N
 
 def last_word(place: str) -> str:
     """The name that a place of a kernel's text ends with, a field's own."""
-    words: list[str] = re.findall(r"\w+", re.sub(r"\\s\*|\\", "", place))
+    words = names_in(place)
     return words[-1] if words else ""
+
+
+def _counts_axes(name: str) -> bool:
+    """Whether a field says how many of another one's elements are used, by its name."""
+    for end in ("dim", "dims", "rank", "axes"):
+        front = name.lower().removesuffix(end)
+        if len(front) < len(name) and (not front or front[-1] in "_n"):
+            return True
+    return False
 
 
 def free(name: str) -> str:
