@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tokitai_cli.cpp import number_bounds
+from tokitai_cli.cpp.body.meanings import Dependencies
 from tokitai_cli.cpp.body.reader import read
 from tokitai_cli.cpp.index_bounds import IndexBounds, launched
 from tokitai_cli.cpp.intervals import Interval, point
@@ -159,3 +161,20 @@ def test_indices_beyond_shared_arrays_are_seen(body: str, *, beyond: bool) -> No
 def test_dynamic_shared_memory_is_bounded_by_its_name() -> None:
     found = bounds("extern __shared__ float s[]; float* t = s + n; t[threadIdx.x] = s[0];")
     assert found.elements("local s") == 164
+
+
+def test_a_question_that_takes_all_that_one_may_makes_the_next_ones_cheap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(number_bounds, "_BUDGET", 40)
+    monkeypatch.setattr(number_bounds, "_LESS", 5)
+    steps = " ".join(f"if (i < n + {at}) i = i * {at + 2} - i / {at + 3};" for at in range(12))
+    body = f"int i = threadIdx.x; {steps} y[i] = 1; y[threadIdx.x] = x[threadIdx.x];"
+    text = f"__global__ void k(const float* x, float* y, int n) {{ {body} }}"
+    program = Program(preprocess(Path("k.hip"), text=text))
+    facts = read(program, program.kernels[0])
+    dependencies = Dependencies(facts)
+    known = {"n": point(9), **launched("thread", [32])}
+    assert IndexBounds(facts, known, {}, dependencies).elements("y") is None
+    assert dependencies.hard
+    assert IndexBounds(facts, known, {}, dependencies).elements("x") == 32

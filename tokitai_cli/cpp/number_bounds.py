@@ -38,6 +38,7 @@ from tokitai_cli.cpp.intervals import (
 )
 
 _BUDGET = 20_000  # bounds that are computed for one question
+_LESS = 300  # the same, where another question about the body has taken all of them
 _PASSES = 3  # over a loop until its variables' intervals hold
 _DEEPEST = 3  # comparisons that one bound is made of
 _Key = tuple[object, frozenset[Polynomial], int]
@@ -70,7 +71,7 @@ class NumberBounds:
 
     def start(self) -> None:
         """Begin a question, which has a budget of its own."""
-        self._left = _BUDGET
+        self._left = _LESS if self._dependencies.hard else _BUDGET
 
     def fixed(self, value: Polynomial) -> Polynomial:
         """A number with those names put in that are known exactly."""
@@ -111,6 +112,7 @@ class NumberBounds:
             return memory[key]
         self._left -= 1
         if self._left < 0:
+            self._dependencies.hard = True
             return math.inf
         best = self._box(value, constraints, depth).high
         for one in constraints.replacing(value) if depth > 0 else ():

@@ -20,6 +20,8 @@ class Dependencies:
     """Names that numbers have, and those that these are made of."""
 
     def __init__(self, facts: Facts) -> None:
+        #: Whether a question about the body's numbers took all that is spent on one.
+        self.hard = False
         self._facts = facts
         self._known: dict[str, frozenset[str]] = {}
         self._numbers: dict[Polynomial, frozenset[str]] = {}
