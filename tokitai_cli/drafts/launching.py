@@ -31,6 +31,7 @@ _ALIKE = "the host has {} for several sizes"
 _UNSAID = "the host's launch does not show it"
 _NO_LAUNCH = "from the kernel's code; there is no launch"
 _COMMENTED = "according to its comment"
+_ALONG = "the host's {} is not known, and no block of the kernel reads it"
 
 Extents = Guess[list[str]]
 
@@ -174,12 +175,16 @@ class Launching:
         variables = self._variables() if key == "grid" else {}
         by_axis = [self._of_axis(axis) if key == "grid" else {} for axis in "xyz"]
         found = [in_sizes(one, variables | own) for one, own in zip(host, by_axis, strict=False)]
+        along = ""  # an axis of the grid that nothing counts blocks along
+        while key == "grid" and len(found) > max(1, len(otherwise)) and not found[-1]:
+            found, host, along = found[:-1], host[:-1], "xyz"[len(found) - 1]
         if launch and found and all(found):
             named = any(one.names() & variables.keys() for one in host)
             alike = {
                 name for one in host for name in one.names()
             } & self._known.of_one_number.keys()
             why = _COMMENTED if launch.commented else _NAMED if named else ""
+            why = why or (_ALONG.format(along) if along else "")
             return Guess(found, why or (_ALIKE.format(sorted(alike)[0]) if alike else ""))
         if key == "grid" and any(found) and len(otherwise) == len(found):
             merged = [one or other for one, other in zip(found, otherwise, strict=True)]

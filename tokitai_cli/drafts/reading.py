@@ -97,6 +97,8 @@ class Reading:
         """Shapes of arrays. sizes: how the spec says whole numbers of the kernel's, by their names."""
         values = {self._paths.get(one, one): polynomial_of(said) for one, said in sizes.items()}
         named = {path: one for path, one in values.items() if one is not None}
+        fields = {path: path.partition(".") for path in named if "." in path}
+        named |= {f"{of}[0].{field}": named[path] for path, (of, _, field) in fields.items()}
         facts = in_words(self.facts, named)
         words = {name for name, path in self._paths.items()
                  if path.rpartition(".")[2].partition("[")[0] in facts.words}  # fmt: skip
