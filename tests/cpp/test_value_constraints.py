@@ -103,3 +103,17 @@ def test_places_that_are_made_of_values(tmp_path: Path, body: str, indexes: bool
 )
 def test_numbers_that_a_branch_asks_for(tmp_path: Path, body: str, told: list[float]) -> None:
     assert Values(facts(tmp_path, body), {}).branches("other") == told
+
+
+@pytest.mark.parametrize(
+    ("body", "marks"),
+    [
+        ("if (x[i] != other) y[i] = 1;", True),
+        ("int v = x[i]; y[i] = other == v ? 0 : v;", True),
+        ("if (i < other && x[i] != other) y[i] = 1;", False),
+        ("if (x[i] < other) y[i] = 1;", False),
+        ("if (i != other) y[i] = x[i];", False),
+    ],
+)
+def test_an_argument_that_elements_equal_is_a_mark(tmp_path: Path, body: str, marks: bool) -> None:
+    assert Values(facts(tmp_path, body), {}).marks("other") is marks

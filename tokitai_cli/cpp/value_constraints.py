@@ -130,6 +130,15 @@ class Values:
                     found[told] = None
         return [*found]
 
+    def marks(self, name: str) -> bool:
+        """Whether elements are equal to an argument by value or not, which bounds nothing: `skip`."""
+        bounds = any(
+            one.sign in {"<", "<=", ">", ">="}
+            and any(isinstance(side, Polynomial) and name in side.names() for side in one[1:3])
+            for one in self._facts.operations
+        )
+        return not bounds and any(name in self.compared_with(one) for one in self._compared)
+
     def multiplies(self, name: str) -> bool:
         """Whether an index has a product with an argument by value."""
         return any(

@@ -178,7 +178,8 @@ class Known:
     def _may_be_size(self, one: Parameter) -> bool:
         """Whether a whole number may say an extent: -1, which it is compared with, says none."""
         name = self.path(one.name)
-        sentinel = -1 in self.values.branches(name) and not self.values.multiplies(name)
+        is_mark = -1 in self.values.branches(name) or self.values.marks(name)
+        sentinel = is_mark and not self.values.multiplies(name)
         own = not self.origin.room and self.subject.own_shapes
         return "bool" not in one.dtypes and not (_NO_SIZE.search(one.name) or (own and sentinel))
 
