@@ -37,8 +37,8 @@ from tokitai_cli.cpp.intervals import (
     times,
 )
 
-_BUDGET = 20_000  # bounds that are computed for one question
-_LESS = 300  # the same, where another question about the body has taken all of them
+_BUDGET, _WHOLE_BUDGET = 2_000, 8_000  # bounds that are computed for a question, and for all
+_LESS = 300  # for a question, where another one about the body has taken all of them
 _PASSES = 3  # over a loop until its variables' intervals hold
 _DEEPEST = 3  # comparisons that one bound is made of
 _Key = tuple[object, frozenset[Polynomial], int]
@@ -67,11 +67,11 @@ class NumberBounds:
         # What holds without assumptions, with the first one, with two of them.
         self._highs: list[dict[_Key, Number]] = [{}]
         self._atoms: list[dict[_Key, Interval]] = [{}]
-        self._left = 0
+        self._left, self._whole = 0, _WHOLE_BUDGET
 
     def start(self) -> None:
         """Begin a question, which has a budget of its own."""
-        self._left = _LESS if self._dependencies.hard else _BUDGET
+        self._left = min(_LESS if self._dependencies.hard else _BUDGET, self._whole)
 
     def fixed(self, value: Polynomial) -> Polynomial:
         """A number with those names put in that are known exactly."""
@@ -110,7 +110,7 @@ class NumberBounds:
         memory = self._highs[self._layer(value, constraints)]
         if key in memory:
             return memory[key]
-        self._left -= 1
+        self._left, self._whole = self._left - 1, self._whole - 1
         if self._left < 0:
             self._dependencies.hard = True
             return math.inf
@@ -224,7 +224,7 @@ class NumberBounds:
         for value, guards in ways:
             both = constraints.joined(self.constraints(guards))
             if not both.contradict:
-                yield self.interval(self.fixed(value), both)
+                yield self.interval(self.fixed(value), both, max(1, _DEEPEST - len(self._assumed)))
 
     def _loaded(self, array: str) -> Interval:
         """What an element may hold: what it is drawn from, or what the function puts there."""
