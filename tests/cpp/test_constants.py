@@ -32,7 +32,7 @@ NAMES = {
         ("010", 8), ("1u<<3", 8), ("1'000", 1000), ("n > 3 && 0", 0), ("0 && unknown", 0),
         ("std::max(3, N)", 16), ("std::min<int>(3, N)", 3), ("N > 8 ? N : unknown", 16),
         ("N<32?N:3>2", 16), ("a::K", 32), ("b::N", 16), ("~0 & 0xff", 255), ("!true", 0),
-        ("1 << 2 << 3", 32),
+        ("1 << 2 << 3", 32), ("'a'", 97), ("'z' - 'a' + 1", 26),
     ],
 )  # fmt: skip
 def test_a_value_is_the_compilers(text: str, value: int) -> None:
@@ -41,8 +41,8 @@ def test_a_value_is_the_compilers(text: str, value: int) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "unknown", "1.5 * 2", "f(3)", "1 +", "N / 0", "3]; int y[2", "3; 4", "loop", "'a'", "sizeof(T)",
-     "LOG()", "1 << 64 << 64"],
+    ["", "unknown", "1.5 * 2", "f(3)", "1 +", "N / 0", "3]; int y[2", "3; 4", "loop",
+     "'ab'", "'é'", "sizeof(T)", "LOG()", "1 << 64 << 64"],
 )  # fmt: skip
 def test_what_the_text_does_not_say_is_open(text: str) -> None:
     assert constant(text, NAMES, MACROS) is None

@@ -65,7 +65,7 @@ def _number(walk: Walk, node: Node) -> Value:
 
 def _character(walk: Walk, node: Node) -> Value:
     text = text_of(node)[1:-1]
-    number = _ESCAPED.get(text, ord(text) if len(text) == 1 else None)
+    number = _ESCAPED.get(text, ord(text) if len(text) == 1 and text.isascii() else None)
     return constant(number) if number is not None else _itself(walk, node)
 
 
