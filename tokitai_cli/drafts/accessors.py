@@ -10,10 +10,13 @@ import msgspec
 from tokitai_cli.cpp.body.polynomial import Polynomial, constant
 from tokitai_cli.cpp.body.symbolic_values import Access
 
+_VIEWED = ".packed_accessor"  # what the host says of a tensor to get one
+
 
 class Accessor(msgspec.Struct):
-    """An accessor: how the kernel's body names it, its array, and its sizes from the outermost on."""
+    """An accessor: its struct, how the body names it, its array, and its sizes from the outermost on."""
 
+    struct: str
     path: str
     array: str
     sizes: list[str]
@@ -23,6 +26,13 @@ class Accessor(msgspec.Struct):
         """Its fields in a spec; rows lie one behind the other."""
         strides = [" * ".join(self.sizes[at:]) for at in range(1, len(self.sizes))]
         return {"data_": self.array, "sizes_": self.sizes, "strides_": [*strides, "1"]}
+
+    def words(self, handed: str) -> dict[str, str]:
+        """Its sizes by what the host calls those of the tensor that it hands over."""
+        tensor, is_view, _ = handed.partition(_VIEWED)
+        count = len(self.sizes) if is_view else 0
+        at = ((axis, size) for axis, size in enumerate(self.sizes[:count]))
+        return {f"{tensor}.size({n})": size for axis, size in at for n in (axis, axis - count)}
 
     def indices(self, access: Access) -> list[Polynomial]:
         """Indices of an access, the outermost first; none of one to another array."""

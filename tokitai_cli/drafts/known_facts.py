@@ -210,6 +210,8 @@ class Known:
         words = {host: f"({told})" if " " in told else told for host, told in words.items()}
         several = {host: f"max({', '.join(sizes)})" for host, sizes in self.of_one_number.items()}
         handed = {host: size for size, host in self._hosts.items()}
+        for one in self.leaves.accessors:
+            words |= one.words(name_in(self.handed.get(one.struct)))
         return words | handed | several
 
     @property

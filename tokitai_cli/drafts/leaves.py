@@ -201,10 +201,10 @@ class LaunchArguments:
         self, fields: list[tuple[Parameter, int]], name: str, place: str, path: str
     ) -> Flow:
         (data, _), (size, dims), _ = fields
-        name = name.rstrip("_")
+        struct, name = name, name.rstrip("_")
         sizes = [self._leaf(size, self._unique(f"{name}_{at}"), "") for at in range(dims)]
         data_name = self._leaf(data, self._unique(f"{name}_data"), place, path)
-        accessor = Accessor(path, data_name, sizes)
+        accessor = Accessor(struct, path, data_name, sizes)
         self.accessors.append(accessor)
         self.words += 1 + 2 * dims
         return accessor.fields

@@ -102,9 +102,16 @@ class Reading:
         facts = in_words(self.facts, named)
         words = {name for name, path in self._paths.items()
                  if path.rpartition(".")[2].partition("[")[0] in facts.words}  # fmt: skip
-        facts = msgspec.structs.replace(facts, words=frozenset(words))
         accesses = {one: self._accesses(one, facts) for one in arrays}
         plain = [name for name, said in sizes.items() if name == said]
+        # Sizes of tensors have no word of their own: they are read where indices or bounds have them.
+        indexed = {
+            name for mine in accesses.values() for one in mine for name in one.offset.names()
+        }
+        compared = {name for one in facts.compared for side in (one.left, one.right)
+                    for name in side.names()}  # fmt: skip
+        words |= {one for one in plain if one not in self._paths} & (indexed | compared)
+        facts = msgspec.structs.replace(facts, words=frozenset(words))
         return Layouts(facts, accesses, plain)
 
     def _accesses(self, name: str, facts: Facts) -> list[Access]:
