@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
+from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient, constant
 from tokitai_cli.cpp.body.symbolic_values import Access, Facts
 from tokitai_cli.cpp.coordinates import Axis
 from tokitai_cli.cpp.index_forms import every_limit, spelled_out, whole_groups
@@ -116,10 +116,23 @@ class Layouts:
         if not axes:
             return []
         extent, moving = axes[0].extent, axes[0].moving
+        if (rows := self._rows_of_blocks(axes[0])) and "" not in rows:
+            return rows
         if extent is not None and "" not in (known := self._parts(extent)):
             return known
         found = self._bound(moving) if moving else []
         return [f"{found[0]} + 1"] if array in self.offsets and len(found) == 1 else found
+
+    def _rows_of_blocks(self, axis: Axis) -> list[str]:
+        """Rows of so many elements, one a block, where another array has an element for each block."""
+        every = {one.moving for axes in self.layouts.values() for one in axes}
+        for name in (f"blockIdx.{one}" for one in self.axes):
+            blocks = Polynomial({(name.replace("blockIdx", "gridDim"),): 1})
+            length = axis.moving.terms.get((name,), 0)
+            whole = axis.extent == blocks * constant(length)
+            if length > 1 and whole and Polynomial({(name,): 1}) in every:
+                return [*self._parts(blocks), str(length)]
+        return []
 
     def _parts(self, extent: Polynomial | None) -> list[str]:
         """An extent in words, a product of sizes in several; empty text for what has none."""
