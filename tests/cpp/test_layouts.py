@@ -87,6 +87,15 @@ def test_blocks_of_a_launch_are_put_into_shapes() -> None:
     assert found.shape("y") == ["b", "heads", "m"]
 
 
+@pytest.mark.parametrize(
+    ("written", "shape"), [("y[row]", ["n", "64"]), ("y[row * 64 + t]", ["64 * n"])]
+)
+def test_blocks_that_have_an_element_each_have_rows(written: str, shape: list[str]) -> None:
+    found = layouts(f"{written} = x[row * 64 + t];")
+    found.put_grid({"x": "n"})
+    assert found.shape("x") == shape
+
+
 def test_sizes_of_the_host_alone_are_asked_for_and_named() -> None:
     found = layouts("y[i] = x[ids[i] * m + t % m] + n + b + heads + pitch;")
     assert found.unsaid() == {"ids": "x_rows"}
@@ -104,6 +113,20 @@ def test_values_and_rows_are_kept_within_sizes() -> None:
     assert within(found) == [("m", "pitch")]
     assert padded(found, "y") == (1, "m")
     assert padded(found, "x") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("body", "offsets"),
+    [
+        ("for (int e = at[row]; e < at[row + 1]; ++e) y[row] += x[e];", {"at"}),
+        ("for (int e = at[0]; e < at[1]; ++e) y[row] += x[e];", {"at"}),
+        # Sizes along two axes, a row for each block.
+        ("if (t < at[row * 2] && i < at[row * 2 + 1]) y[row] += x[i];", set()),
+        ("if (t < at[row * m] && i < at[row * m + 1]) y[row] += x[i];", set()),
+    ],
+)
+def test_neighbours_that_blocks_go_over_are_offsets(body: str, offsets: set[str]) -> None:
+    assert layouts(body).offsets == offsets
 
 
 def test_pages_of_a_row_hold_what_lies_between_offsets() -> None:

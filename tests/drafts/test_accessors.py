@@ -42,6 +42,11 @@ def test_sizes_that_are_one_lead_to_the_first(
     assert same_sizes(ACCESSORS, facts_of(program, kernel, {}).accesses) == same
 
 
+def test_strides_are_products_of_the_inner_sizes() -> None:
+    found = Accessor("x", "x", "x_data", ["n", "3", "1", "m"]).fields
+    assert found["strides_"] == ["3 * m", "m", "m", "1"]
+
+
 KERNEL = """#include <torch/extension.h>
 __global__ void doubled(const torch::PackedTensorAccessor32<float, 2> x,
                         torch::PackedTensorAccessor32<float, 2> y) {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient
+from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient, constant, variable
 from tokitai_cli.cpp.body.symbolic_values import Access, Choice, Facts, Guard
-from tokitai_cli.cpp.coordinates import Limit, limits_of
+from tokitai_cli.cpp.coordinates import Axis, Limit, is_moving, limits_of
 
 _OTHERWISE = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "!=": "<"}
 _EITHER = 2  # ways of an index
@@ -58,3 +58,24 @@ def whole_groups(extent: Polynomial) -> Polynomial:
         whole = extent == Polynomial({(outer,): 1}) and outer.divisor == Polynomial({(inner,): 1})
         return inner.divisor if whole and inner.dividend == outer.dividend else extent
     return extent
+
+
+def goes_by_ones(index: Polynomial) -> Iterator[bool]:
+    """Of each name that moves in an index, whether the index moves as far."""
+    for key, count in index.terms.items():
+        if any(map(is_moving, key)):
+            yield len(key) == 1 and count == 1
+
+
+def row_of_block(axis: Axis, every: Collection[Polynomial]) -> tuple[Polynomial, int] | None:
+    """The number of blocks, and how many elements each goes over; None where none has a row.
+
+    every: what moves in the indices of all arrays; a block has a row where its place alone does.
+    """
+    for name in axis.extent.names() if axis.extent is not None else ():
+        block, blocks = name.replace("gridDim", "blockIdx"), variable(name)
+        length = axis.moving.terms.get((block,), 0)
+        whole = axis.extent == blocks * constant(length)
+        if length > 1 and block != name and whole and variable(block) in every:
+            return blocks, length
+    return None

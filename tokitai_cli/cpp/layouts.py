@@ -9,10 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient, constant
+from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
 from tokitai_cli.cpp.body.symbolic_values import Access, Facts
 from tokitai_cli.cpp.coordinates import Axis
-from tokitai_cli.cpp.index_forms import every_limit, spelled_out, whole_groups
+from tokitai_cli.cpp.index_forms import (
+    every_limit,
+    goes_by_ones,
+    row_of_block,
+    spelled_out,
+    whole_groups,
+)
 from tokitai_cli.cpp.shapes import layout_of
 from tokitai_cli.cpp.size_words import grouped, in_sizes, polynomial_of, ungrouped
 
@@ -126,13 +132,8 @@ class Layouts:
     def _rows_of_blocks(self, axis: Axis) -> list[str]:
         """Rows of so many elements, one a block, where another array has an element for each block."""
         every = {one.moving for axes in self.layouts.values() for one in axes}
-        for name in (f"blockIdx.{one}" for one in self.axes):
-            blocks = Polynomial({(name.replace("blockIdx", "gridDim"),): 1})
-            length = axis.moving.terms.get((name,), 0)
-            whole = axis.extent == blocks * constant(length)
-            if length > 1 and whole and Polynomial({(name,): 1}) in every:
-                return [*self._parts(blocks), str(length)]
-        return []
+        told = row_of_block(axis, every)
+        return [*self._parts(told[0]), str(told[1])] if told is not None else []
 
     def _parts(self, extent: Polynomial | None) -> list[str]:
         """An extent in words, a product of sizes in several; empty text for what has none."""
@@ -337,12 +338,16 @@ class Layouts:
         return next(iter([*self.segments(), *self.sizes]), "") if array in self.offsets else ""
 
     def _has_offsets(self, array: str) -> bool:
-        """Whether of each two neighbours of an array one begins a loop, and the other ends it."""
-        places = {one.offset for one in self.accesses[array]}
+        """Whether an index goes over pairs of neighbours, of which one begins a loop, and one ends it.
+
+        Neighbours in a short row, as sizes along x, y and z, are none.
+        """
+        every = {one.offset for one in self.accesses[array]}
+        places = {one for one in every if not one.atoms() or any(goes_by_ones(one))}
         compared = (one for left, _, right in self.facts.compared for one in (left, right))
         ends = (atom for one in compared for atom in one.atoms())
         step = Polynomial({(): 1})
-        neighbours = any(place + step in places for place in places)
+        neighbours = any(place + step in every for place in places)
         return neighbours and any(self.loaded(one) == array for one in ends)
 
     def segments(self) -> list[str]:

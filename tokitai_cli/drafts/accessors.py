@@ -24,8 +24,9 @@ class Accessor(msgspec.Struct):
     @property
     def fields(self) -> dict[str, str | list[str]]:
         """Its fields in a spec; rows lie one behind the other."""
-        strides = [" * ".join(self.sizes[at:]) for at in range(1, len(self.sizes))]
-        return {"data_": self.array, "sizes_": self.sizes, "strides_": [*strides, "1"]}
+        inner = (self.sizes[at:] for at in range(1, len(self.sizes) + 1))
+        strides = [" * ".join(one for one in sizes if one != "1") or "1" for sizes in inner]
+        return {"data_": self.array, "sizes_": self.sizes, "strides_": strides}
 
     def words(self, handed: str) -> dict[str, str]:
         """Its sizes by what the host calls those of the tensor that it hands over."""
