@@ -59,7 +59,9 @@ class Constraints:
 
     def _chosen(self, names: frozenset[str]) -> Constraints:
         chosen = list[Polynomial]()
-        while more := [one for one in self.parts if one not in chosen and one.names() & names]:
+        left = self.parts
+        while more := [one for one in left if not names.isdisjoint(one.names())]:
+            left = tuple(one for one in left if names.isdisjoint(one.names()))
             chosen += more
             names = names.union(*(one.names() for one in more))
         if len(chosen) == len(self.parts) <= _MOST:

@@ -68,6 +68,8 @@ class NumberBounds:
         self._highs: list[dict[_Key, Number]] = [{}]
         self._atoms: list[dict[_Key, Interval]] = [{}]
         self._left, self._whole = 0, _WHOLE_BUDGET
+        self._fixed: dict[Polynomial, Polynomial] = {}
+        self._compared_by: dict[tuple[Guard, ...], Constraints] = {}
 
     def start(self) -> None:
         """Begin a question, which has a budget of its own."""
@@ -75,12 +77,18 @@ class NumberBounds:
 
     def fixed(self, value: Polynomial) -> Polynomial:
         """A number with those names put in that are known exactly."""
-        return value.with_values(self._exact)
+        found = self._fixed.get(value)
+        if found is None:
+            found = self._fixed[value] = value.with_values(self._exact)
+        return found
 
     def constraints(self, guards: Sequence[Guard]) -> Constraints:
         """Comparisons with names put in."""
-        fixed = [Guard(self.fixed(one), sign, self.fixed(other)) for one, sign, other in guards]
-        return Constraints.of(fixed, self._facts.reals)
+        key = tuple(guards)
+        if key not in self._compared_by:
+            fixed = [Guard(self.fixed(one), sign, self.fixed(other)) for one, sign, other in guards]
+            self._compared_by[key] = Constraints.of(fixed, self._facts.reals)
+        return self._compared_by[key]
 
     def interval(
         self, value: Polynomial, constraints: Constraints, depth: int = _DEEPEST

@@ -100,7 +100,8 @@ class Reductions:
             return False
         more = {one for key, count in value.terms.items() if count > 0 for one in key}
         less = [key for key, count in value.terms.items() if key and count < 0]
-        return any(self._is_mean(mean, one) for key in less for mean in key for one in more)
+        means = {mean for key in less for mean in key if self.is_reduced(number(mean))}
+        return any(self._is_mean(mean, one) for mean in means for one in more)
 
     def is_variance(self, whole: Polynomial) -> bool:
         """Whether a value has squares of such differences, or squares less a mean's square."""
@@ -187,9 +188,8 @@ class Reductions:
 
     def _is_mean(self, mean: Atom, one: Atom) -> bool:
         """Whether a name is made of a sum over elements of the array that another is of."""
-        return self.is_reduced(number(mean)) and bool(
-            self.shared(number(mean), number(one)) & self._floats
-        )
+        whole = number(mean)
+        return self.is_reduced(whole) and bool(self.shared(whole, number(one)) & self._floats)
 
 
 def number(atom: Atom) -> Polynomial:

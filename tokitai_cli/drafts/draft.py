@@ -68,13 +68,19 @@ def drafts(
     op: TemplateOp | None = None,
     room: bool = True,
     supposed: Collection[str] = (),
+    known: Collection[tuple[Path, int]] = (),
 ) -> list[Draft]:
     """A draft for each kernel of a program, by the first launch in it that fits.
 
     folder: where the spec is to lie; by itself beside the program's source. include: folders that the
     program was read with. op: a shipped op's variant that formula, profiles and suites are taken from.
     room: see `DraftContext`. supposed: macros of the program that the build is guessed to define.
+    known: kernels, by file and line, that need none: other programs have them too.
     """
+    kernels = kernels_of(program)
+    asked_for = [one for one in kernels if (one.file, one.line) not in known]
+    if not asked_for:
+        return []
     launches = launches_of(program)
     here = folder or program.source.parent
     paths = [os.path.relpath(one, here) for one in (program.source, *include)]
@@ -86,14 +92,14 @@ def drafts(
         flags.append("-std=c++20")
     origin = DraftContext(paths[0], paths[1:], flags, room, sorted(supposed))
     found = []
-    kernels, variables = kernels_of(program), variables_of(program)
+    variables = variables_of(program)
     by_name: dict[str, list[Launch]] = {}
     for one in launches:
         by_name.setdefault(one.kernel, []).append(one)
     named: dict[str, list[Kernel]] = {}
     for kernel in kernels:
         named.setdefault(kernel.qualified, []).append(kernel)
-    for kernel in kernels:
+    for kernel in asked_for:
         mine = by_name.get(kernel.name, [])
         fitting = [one for one in mine if len(one.arguments) == len(kernel.parameters)] or mine
         same = named[kernel.qualified]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -55,16 +56,15 @@ def find_kernels(
     for file in [path] if path.is_file() else _sources(path, folders):
         more = headers.folders(file.resolve(), folders)
         at = place and place.resolve() / "spec"
-        found = drafts_of(file, (*folders, *more), at, defines=defines, room=room)
+        found = drafts_of(file, (*folders, *more), at, defines=defines, room=room, known=seen)
         if isinstance(found, Unread):
             yield found
             continue
         drafts, missed = found
         yield from (one for one in missed if one.file not in told_of)
         told_of |= {one.file for one in missed}
-        new = [one for one in drafts if (one.kernel.file, one.kernel.line) not in seen]
-        seen |= {(one.kernel.file, one.kernel.line) for one in new}
-        yield new
+        seen |= {(one.kernel.file, one.kernel.line) for one in drafts}
+        yield drafts
 
 
 def drafts_of(
@@ -74,8 +74,12 @@ def drafts_of(
     op: TemplateOp | None = None,
     defines: Mapping[str, str] | None = None,
     room: bool = True,
+    known: Collection[tuple[Path, int]] = (),
 ) -> tuple[list[Draft], list[Unread]] | Unread:
-    """Drafts for the kernels of one source and of what it includes of the user's; what is none."""
+    """Drafts for the kernels of one source and of what it includes of the user's; what is none.
+
+    known: kernels that need none, by file and line.
+    """
     if is_machine_code(file):
         return Unread(str(file), "is machine code: `tokitai isa` lists its kernels")
     if file.is_file() and file.stat().st_size > MAX_BYTES:
@@ -88,7 +92,7 @@ def drafts_of(
         if supposed:
             program = program_of(file.resolve(), folders, {**(defines or {}), **supposed})
         missed = [Unread(f"{path}:{line}", reason) for path, line, reason in unlisted(program)]
-        found = drafts(program, place, folders, op, room, supposed)
+        found = drafts(program, place, folders, op, room, supposed, known)
     except TokitaiError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, other files are read
@@ -168,7 +172,12 @@ def _require_new(files: Iterable[Path]) -> None:
 def schema_beside(place: Path) -> dict[Path, str]:
     """The JSON Schema that the first line of a draft names for editors; nothing where it lies there."""
     file = place.parent / SCHEMA_FILE
-    return {} if os.path.lexists(file) else {file: json.dumps(spec_schema(), indent=1) + "\n"}
+    return {} if os.path.lexists(file) else {file: _schema_text()}
+
+
+@functools.cache
+def _schema_text() -> str:
+    return json.dumps(spec_schema(), indent=1) + "\n"
 
 
 def write_new(texts: Mapping[Path, str]) -> None:

@@ -72,7 +72,9 @@ class Polynomial:
     __slots__ = ("_hash", "_names", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms: dict[Monomial, int] = {key: count for key, count in terms.items() if count}
+        self.terms: dict[Monomial, int] = dict(terms)
+        if 0 in self.terms.values():
+            self.terms = {key: count for key, count in terms.items() if count}
         self._hash: int | None = None
         self._text: str | None = None
         self._names: frozenset[str] | None = None
@@ -100,13 +102,16 @@ class Polynomial:
         return Polynomial({key: -count for key, count in self.terms.items()})
 
     def __sub__(self, other: Polynomial) -> Polynomial:
-        return self + -other
+        found = dict(self.terms)
+        for key, count in other.terms.items():
+            found[key] = found.get(key, 0) - count
+        return Polynomial(found)
 
     def __mul__(self, other: Polynomial) -> Polynomial:
         found: dict[Monomial, int] = {}
         for key, count in self.terms.items():
             for more, times in other.terms.items():
-                joined = tuple(sorted(key + more, key=str))
+                joined = tuple(sorted(key + more, key=str)) if key and more else key or more
                 found[joined] = found.get(joined, 0) + count * times
         return Polynomial(found)
 
@@ -153,6 +158,8 @@ class Polynomial:
 
     def with_values(self, values: Mapping[str, Polynomial]) -> Polynomial:
         """The polynomial with values in place of names, those within other atoms too."""
+        if values.keys().isdisjoint(self.names()):
+            return self
         found = constant(0)
         for key, count in self.terms.items():
             term = constant(count)

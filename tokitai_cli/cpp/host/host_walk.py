@@ -6,7 +6,7 @@ a variable that some launch is handed is a name, and what it holds is kept besid
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -143,16 +143,21 @@ class HostWalk(Walk):
 
     def settled(self, number: Polynomial) -> Polynomial:
         """A number that is compared: what no launch is handed is worth what it holds."""
-        kept = self.handed.arguments
-        return self.expanded(number, {name for name in self.definitions
-                                      if name.partition("'")[0].partition(".")[0] in kept})  # fmt: skip
+        return self._put_in(number, self._is_handed)
 
-    def expanded(self, number: Polynomial, kept: Iterable[str] = ()) -> Polynomial:
+    def expanded(self, number: Polynomial, kept: Collection[str] = ()) -> Polynomial:
         """A number with what names hold put in, those that are `kept` not."""
-        held = {name: value for name, value in self.definitions.items() if name not in {*kept}}
+        return self._put_in(number, kept.__contains__)
+
+    def _is_handed(self, name: str) -> bool:
+        return name.partition("'")[0].partition(".")[0] in self.handed.arguments
+
+    def _put_in(self, number: Polynomial, is_kept: Callable[[str], bool]) -> Polynomial:
         number = self.meant(number)
         for _ in range(_MOST_STEPS):
-            if not number.names() & held.keys():
+            known = number.names() & self.definitions.keys()
+            held = {name: self.definitions[name] for name in known if not is_kept(name)}
+            if not held:
                 break
             number = self.meant(number.with_values(held))
         return number
