@@ -105,6 +105,14 @@ def test_sizes_of_the_host_alone_are_asked_for_and_named() -> None:
     assert values_below(found, "ids") == "x_rows"
 
 
+@pytest.mark.parametrize("long", [False, True])
+def test_values_that_index_rows_stay_below_their_number_however_long_the_index(long: bool) -> None:
+    """A walk has a short name for an element whose place is a long expression."""
+    place = "((row / heads * heads + t % heads) * m + row % m) * pitch + (row / n) % pitch"
+    body = f"y[row] = x[(row * n + ids[{place if long else 't'}]) * m + t % m] + heads + pitch + b;"
+    assert values_below(layouts(body), "ids") == "n"
+
+
 def test_values_and_rows_are_kept_within_sizes() -> None:
     body = (
         "if (i < n) for (int c = 0; c < m; ++c) y[i * pitch + c] = x[ids[i] * heads + c % heads];"

@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
-from tokitai_cli.cpp.body.symbolic_values import Access, Facts
+from tokitai_cli.cpp.body.symbolic_values import Access, Facts, Loaded
 from tokitai_cli.cpp.coordinates import Axis
 from tokitai_cli.cpp.index_forms import (
     every_limit,
@@ -359,10 +359,10 @@ class Layouts:
 
     def loaded(self, atom: Atom) -> str:
         """Array that a value is read from; empty where it is none."""
-        if not isinstance(atom, str) or not atom.endswith("]"):
+        told = self.facts.meanings.get(str(atom))
+        if not isinstance(told, Loaded):
             return ""
-        path = atom.partition("[")[0]
-        return next((name for name in self.arrays if self._path(name) == path), "")
+        return next((name for name in self.arrays if self._path(name) == told.array), "")
 
     def _path(self, array: str) -> str:
         return next((one.array for one in self.accesses[array]), "")
