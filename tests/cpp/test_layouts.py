@@ -113,6 +113,14 @@ def test_values_that_index_rows_stay_below_their_number_however_long_the_index(l
     assert values_below(layouts(body), "ids") == "n"
 
 
+def test_values_that_a_row_begins_with_in_a_loop_stay_below_the_number_of_rows() -> None:
+    found = layouts(
+        "int at_row = ids[row]; for (int k = 0; k < b; ++k) { y[row * b + k] = at_row;"
+        " float s = x[(row * n + at_row) * m + t % m] + heads + pitch; at_row = s; }"
+    )
+    assert values_below(found, "ids") == "n"
+
+
 def test_values_and_rows_are_kept_within_sizes() -> None:
     body = (
         "if (i < n) for (int c = 0; c < m; ++c) y[i * pitch + c] = x[ids[i] * heads + c % heads];"

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
+from tokitai_cli.cpp.body.symbolic_values import Evolving
 from tokitai_cli.cpp.layouts import Layouts
 
 
@@ -15,7 +16,7 @@ def values_below(layouts: Layouts, array: str) -> str:
     for other, axes in layouts.layouts.items():
         shape = layouts.shape(other)
         for at, axis in enumerate(axes):
-            if any(layouts.loaded(one) == array and n == 1 for one, n in _plain_terms(axis.moving)):
+            if any(_held(layouts, one) == array and n == 1 for one, n in _plain_terms(axis.moving)):
                 outer = shape[0] if shape and at == 0 else ""
                 extent = outer or (layouts.word(axis.extent) if axis.extent is not None else "")
                 if extent and not any(mark in extent for mark in "/%"):
@@ -30,6 +31,14 @@ def values_below(layouts: Layouts, array: str) -> str:
         ):
             return str(math.prod(extents))
     return ""
+
+
+def _held(layouts: Layouts, atom: Atom) -> str:
+    """Array that a value is read from, or that a variable of a loop is at first; else empty."""
+    told = layouts.facts.meanings.get(str(atom))
+    if not isinstance(told, Evolving) or len(told.start.terms) != 1:
+        return layouts.loaded(atom)
+    return "".join(layouts.loaded(one) for one, count in _plain_terms(told.start) if count == 1)
 
 
 def _plain_terms(moving: Polynomial) -> Iterator[tuple[Atom, int]]:
