@@ -8,6 +8,7 @@ import pytest
 
 from tokitai_cli.cpp import number_bounds
 from tokitai_cli.cpp.body.meanings import Dependencies
+from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.body.reader import read
 from tokitai_cli.cpp.index_bounds import IndexBounds, launched
 from tokitai_cli.cpp.intervals import Interval, point
@@ -178,3 +179,8 @@ def test_a_question_that_takes_all_that_one_may_makes_the_next_ones_cheap(
     assert IndexBounds(facts, known, {}, dependencies).elements("y") is None
     assert dependencies.hard
     assert IndexBounds(facts, known, {}, dependencies).elements("x") == 32
+
+
+def test_atoms_are_in_the_order_of_terms() -> None:
+    names = [f"n{at}" for at in range(40)]
+    assert [*Polynomial({(one,): 1 for one in names}).atoms()] == names

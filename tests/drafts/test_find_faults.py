@@ -85,6 +85,26 @@ def test_a_fault_in_one_file_leaves_the_others(
     assert "a fault of tokitai, RecursionError" in told.stderr
 
 
+def test_a_kernel_of_a_header_is_drafted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, drafted = writer.draft_of, list[str]()
+
+    def noting(subject: DraftSubject) -> tuple[SpecDraft, str]:
+        drafted.append(subject.kernel.name)
+        return whole(subject)
+
+    monkeypatch.setattr(draft_module, "draft_of", noting)
+    (tmp_path / "shared.cuh").write_text(adds("shared"))
+    include = '#include "shared.cuh"\n'
+    code, found = listed(
+        written(tmp_path, one=include + adds("first"), two=include + adds("second"), three=include)
+    )
+    names = [one["name"] for one in found["kernels"]]
+    assert (code, sorted(names)) == (0, ["first", "second", "shared"])
+    assert drafted == names
+
+
 SPELT = [
     *(adds(name) for name in ("null", "true_", "Null", "false_", "_3d_points", "lambda")),
     *(adds("scaled", name) for name in ("null", "no", "Null", "y1")),

@@ -14,12 +14,21 @@ _MOST = 16  # that are looked at for one number
 
 
 class Constraints:
-    """Polynomials that are at most 0."""
+    """Polynomials that are at most 0.
 
-    def __init__(self, parts: Sequence[Polynomial] = ()) -> None:
+    made: all that are parts of the same ones, so that what is known of one serves each equal one.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Polynomial] = (),
+        made: dict[tuple[Polynomial, ...], Constraints] | None = None,
+    ) -> None:
         self.parts = tuple(dict.fromkeys(parts))
         self.key = frozenset(self.parts)
         self._about: dict[frozenset[str], Constraints] = {}
+        self._without: dict[Polynomial, Constraints] = {}
+        self._made = {} if made is None else made
 
     @classmethod
     def of(cls, guards: Sequence[Guard], reals: Collection[str]) -> Constraints:
@@ -43,9 +52,11 @@ class Constraints:
         """Whether one of them is a number above 0, so that they never hold."""
         return any((one.number or 0) > 0 for one in self.parts)
 
-    def without(self, *parts: Polynomial) -> Constraints:
+    def without(self, part: Polynomial) -> Constraints:
         """The others."""
-        return Constraints([one for one in self.parts if one not in parts])
+        if part not in self._without:
+            self._without[part] = self._some([one for one in self.parts if one != part])
+        return self._without[part]
 
     def joined(self, more: Constraints) -> Constraints:
         """Both."""
@@ -63,10 +74,16 @@ class Constraints:
         while more := [one for one in left if not names.isdisjoint(one.names())]:
             left = tuple(one for one in left if names.isdisjoint(one.names()))
             chosen += more
-            names = names.union(*(one.names() for one in more))
+            names = names.union(*(one.names() for one in more)) if left else names
         if len(chosen) == len(self.parts) <= _MOST:
             return self
-        return Constraints(chosen[:_MOST])
+        return self._some(chosen[:_MOST])
+
+    def _some(self, parts: Sequence[Polynomial]) -> Constraints:
+        key = tuple(parts)
+        if key not in self._made:
+            self._made[key] = Constraints(key, self._made)
+        return self._made[key]
 
     def replacing(self, value: Polynomial) -> Iterator[Replaced]:
         """Ways to write a number by a sum that a comparison bounds."""

@@ -69,6 +69,7 @@ class NumberBounds:
         self._atoms: list[dict[_Key, Interval]] = [{}]
         self._left, self._whole = 0, _WHOLE_BUDGET
         self._fixed: dict[Polynomial, Polynomial] = {}
+        self._deep: dict[frozenset[Polynomial], frozenset[str]] = {}
         self._compared_by: dict[tuple[Guard, ...], Constraints] = {}
 
     def start(self) -> None:
@@ -106,8 +107,14 @@ class NumberBounds:
         """How many of the assumptions it may depend on."""
         if not self._assumed:
             return 0
-        deep = self._dependencies.deep(value).union(*map(self._dependencies.deep, constraints))
-        return max((at for at, name in enumerate(self._assumed, 1) if name in deep), default=0)
+        key, deep = constraints.key, self._dependencies.deep
+        if key not in self._deep:
+            self._deep[key] = frozenset[str]().union(*map(deep, constraints))
+        own, others = deep(value), self._deep[key]
+        for back, name in enumerate(reversed(self._assumed)):
+            if name in own or name in others:
+                return len(self._assumed) - back
+        return 0
 
     def _high(self, value: Polynomial, constraints: Constraints, depth: int) -> Number:
         """The least of the upper bounds that are found."""

@@ -41,6 +41,7 @@ class Reaching:
 
     def __init__(self, known: Known) -> None:
         self._known = known
+        self._bounds: dict[tuple[object, object], IndexBounds] = {}
 
     def at(self, sizes: Mapping[str, int], block: Sequence[str], grid: Sequence[str]) -> Reach:
         """At those sizes in that launch."""
@@ -59,7 +60,10 @@ class Reaching:
         values |= launched("thread", [count(one, sizes) for one in block])
         values |= launched("block", [count(one, sizes) for one in grid])
         facts, drawn = known.subject.reading.facts, self._values(sizes)
-        return Reach(IndexBounds(facts, values, drawn, self._dependencies), paths)
+        key = frozenset(values.items()), frozenset(drawn.items())
+        if key not in self._bounds:
+            self._bounds[key] = IndexBounds(facts, values, drawn, self._dependencies)
+        return Reach(self._bounds[key], paths)
 
     @functools.cached_property
     def _dependencies(self) -> Dependencies:

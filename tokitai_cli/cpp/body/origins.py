@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 
 from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.symbolic_values import (
@@ -130,16 +130,17 @@ class Origins:
             if told is not None and (not isinstance(told, Applied) or is_same(told)):
                 waiting += self.parts(told)
 
-    def _atoms(self, value: Value) -> set[Atom]:
+    def _atoms(self, value: Value) -> Set[Atom]:
         if isinstance(value, Polynomial):
             return value.atoms()
         if isinstance(value, Pointer):
             return value.offset.atoms()
         if isinstance(value, Record):
-            return {value.path, *(one for _, part in value.fields for one in self._atoms(part))}
+            inner = (one for _, part in value.fields for one in self._atoms(part))
+            return dict.fromkeys([value.path, *inner]).keys()
         guards = (*value.holds, *value.fails) if isinstance(value, Condition) else ()
         sides = (side for guard in guards for side in (guard.left, guard.right))
-        return {one for side in sides for one in side.atoms()}
+        return dict.fromkeys(one for side in sides for one in side.atoms()).keys()
 
 
 def _always(meaning: Meaning) -> bool:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 
 MOST_TERMS = 64  # beyond which a polynomial is of no use to anybody
 
@@ -115,9 +115,9 @@ class Polynomial:
                 found[joined] = found.get(joined, 0) + count * times
         return Polynomial(found)
 
-    def atoms(self) -> set[Atom]:
-        """All atoms, those within quotients not."""
-        return {atom for key in self.terms for atom in key}
+    def atoms(self) -> Set[Atom]:
+        """All atoms in the order of its terms, those within quotients not."""
+        return dict.fromkeys(atom for key in self.terms for atom in key).keys()
 
     def names(self) -> frozenset[str]:
         """All names, those within other atoms too."""
