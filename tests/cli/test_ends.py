@@ -187,6 +187,8 @@ def test_too_few_files_are_not_blamed_on_the_kernel(most: int, spec: Path, built
 @pytest.mark.parametrize("mebibytes", [20, 30, 60, 100, 137, 146])
 def test_too_little_memory_is_never_refuted(mebibytes: int, spec: Path, built: Path) -> None:
     done = limited(resource.RLIMIT_AS, mebibytes << 20, "verify", built, *ONE)
+    if done.returncode == 1 and "<frozen " in done.stderr:
+        pytest.skip("Python itself cannot start in so little memory here")
     assert done.returncode in {2, 8, 70}  # and not 130: OpenBLAS interrupts where it gets no thread
     assert done.stderr or "memory" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
