@@ -20,12 +20,10 @@ from tokitai_cli.cpp.comments import launch_in
 from tokitai_cli.cpp.host.launch import Launch
 from tokitai_cli.cpp.host.launches import launches_of
 from tokitai_cli.cpp.host.written import number_of
-from tokitai_cli.cpp.lexing import tokens
 from tokitai_cli.cpp.source.constants import constants_of
-from tokitai_cli.cpp.source.macros import spread
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
-from tokitai_cli.cpp.source.variables import Variable, reached_text, returned, variables_of
+from tokitai_cli.cpp.source.variables import Variable, reached_text, variables_of
 from tokitai_cli.cpp.tiles import facts_of
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.arguments import qualified, template_arguments
@@ -151,20 +149,18 @@ def _draft(asked: _Asked) -> Draft:
         return Draft(kernel, instance, tuple(reasons))
     if any(one.kind == "struct" and hides_fields(program, one.type) for one in parameters):
         origin = origin._replace(flags=[*origin.flags, "-fno-access-control"])
-    members = _members(program, given)
     if launch is not None:
         called = dict(zip(launch.template, arguments, strict=False))
-        launch = _with_members(launch, members | _members(program, called), given | called)
+        members = _members(program, given) | _members(program, called)
+        launch = _with_members(launch, members, given | called)
     constants = constants_of(program) | given
-    body = spread(_put_in(kernel.body, members), returned(program))
-    plain = msgspec.structs.replace(kernel, body=body)
     source = (source_text.read(kernel.file) or b"").decode("utf-8", "replace")
     reached = reached_text(program, kernel, heads=True)
     host = {} if origin.room else _of_host(launch, leaves)
     if launch is None and not origin.room:
         launch = _commented(program, kernel, source, constants)
     subject = DraftSubject(
-        plain, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading,
+        kernel, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading,
         own_shapes=op is None,
     )  # fmt: skip
     model, formula = draft_of(subject)
@@ -248,16 +244,6 @@ def _numbers(launch: Launch, meaning: Mapping[str, str]) -> dict[str, Polynomial
     told = {name: polynomial_of(meaning[name]) for name in names}
     return {name: number for name, number in told.items()
             if number is not None and number.number is not None}  # fmt: skip
-
-
-def _put_in(text: str, members: Mapping[str, str]) -> str:
-    """The text with numbers for `Class::member`."""
-    found: list[str] = []
-    for token in tokens(text):
-        found.append(token)
-        if found[-2:-1] == ["::"] and "".join(found[-3:]) in members:
-            found[-3:] = [members["".join(found[-3:])]]
-    return "".join(found)
 
 
 def _of_host(launch: Launch | None, leaves: LaunchArguments) -> dict[str, float]:

@@ -9,22 +9,15 @@ import msgspec
 
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(?P<word>\w*)(?P<rest>(?:\\\r?\n|[^\n])*)", re.MULTILINE)
 DEFINE = re.compile(r"[ \t]*(?P<name>\w+)(?P<parameters>\([^)]*\))?(?P<body>.*)", re.DOTALL)
-WORD = re.compile(r"[A-Za-z_]\w*")
 _SPLITS = re.compile(r"<<|>>|[-=]>|[()<>\[\]{},]")
 
 
 class Macro(msgspec.Struct, frozen=True):
-    """All definitions of a macro: words of its bodies, and what it takes as arguments, if anything."""
+    """All definitions of a macro, and what it takes as arguments, if anything."""
 
-    words: frozenset[str]
     called: bool
     bodies: tuple[str, ...]
     parameters: tuple[str, ...] = ()
-
-
-def words_in(text: str) -> set[str]:
-    """All identifiers of a text whose comments and literals are blank."""
-    return set(WORD.findall(text))
 
 
 def split(text: str) -> list[str]:
@@ -57,7 +50,6 @@ def macros_of(texts: Iterable[str]) -> dict[str, Macro]:
                 parameters[match["name"]] = tuple(re.findall(r"[\w.]+", match["parameters"] or ""))
     return {
         name: Macro(
-            frozenset(word for body, _ in bodies for word in WORD.findall(body)),
             any(called for _, called in bodies),
             tuple(body for body, _ in bodies),
             parameters[name],

@@ -8,16 +8,14 @@ import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.arithmetic import constant
-from tokitai_cli.cpp.declarations import marks_of, parameter_in, parameters_of
-from tokitai_cli.cpp.lexing import names_in, put_in
-from tokitai_cli.cpp.source.macro_text import Macro
+from tokitai_cli.cpp.declarations import marks_of, parameter_in
+from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter, bindable
 from tokitai_cli.cpp.source.types import known_types
-from tokitai_cli.cpp.tree import child, is_function, named
+from tokitai_cli.cpp.tree import is_function
 from tokitai_cli.cpp.whole import Program, remembered
 
 _MARKS = {"__device__", "__constant__", "__managed__"}
-_KNOWN = {"min", "max"}  # what they give is known better than by their text
 
 
 class Variable(msgspec.Struct, frozen=True):
@@ -84,34 +82,6 @@ def _bodies(program: Program, heads: bool) -> dict[str, list[str]]:
                 for name in piece.names:
                     bodies.setdefault(name, []).append(program.texts[path].plain[begin : piece.end])
     return bodies
-
-
-@remembered
-def returned(program: Program) -> dict[str, Macro]:
-    """Functions that do nothing but return an expression, as the macros that would stand for it."""
-    found: dict[str, list[Macro]] = {}
-    for source in program.sources:
-        for piece in source.parts:
-            if piece.kind != "function" or len(piece.names) != 1:
-                continue
-            (name,) = piece.names
-            value = _only_value(piece.node)
-            if value is None or name in _KNOWN:
-                continue
-            words = tuple(one.name for one in parameters_of(piece.node) if one.name)
-            plain = " ".join(source.plain[value.start_byte : value.end_byte].split())
-            text = put_in(plain, {one: f"({one})" for one in words})
-            macro = Macro(frozenset(names_in(text)), True, (text,), words)
-            found.setdefault(name, []).append(macro)
-    return {name: same[0] for name, same in found.items() if same.count(same[0]) == len(same)}
-
-
-def _only_value(function: Node) -> Node | None:
-    """What a function returns that does nothing else."""
-    statements = named(child(function, "body"))
-    if len(statements) != 1 or statements[0].type != "return_statement":
-        return None
-    return next(iter(named(statements[0])), None)
 
 
 def _closure(body: str, bodies: Mapping[str, list[str]]) -> Iterator[str]:
