@@ -14,7 +14,6 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.expressions import EXPRESSIONS
 from tokitai_cli.cpp.body.function_calls import call, given_to
-from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import Polynomial, variable
 from tokitai_cli.cpp.body.reader import READERS
 from tokitai_cli.cpp.body.statements import STATEMENTS
@@ -25,7 +24,7 @@ from tokitai_cli.cpp.host.functions import HostFunction, HostFunctions
 from tokitai_cli.cpp.host.host_walk import HostWalk
 from tokitai_cli.cpp.host.launch import Launch, agreed, name_in
 from tokitai_cli.cpp.host.notes import Note, note
-from tokitai_cli.cpp.host.ratios import combined_ratios, literal
+from tokitai_cli.cpp.host.ratios import binary, literal
 from tokitai_cli.cpp.host.runtime import APIS, configured, listed, runtime_call
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.tree import child, declarator_of, named, parsed_expression, text_of
@@ -184,14 +183,6 @@ def _name(walk: Walk, node: Node) -> Value:
     return walk.kept_constant(name, value) if known and isinstance(walk, HostWalk) else value
 
 
-def _binary(walk: Walk, node: Node) -> Value:
-    sign = text_of(child(node, "operator"))
-    if sign not in {"+", "-", "*", "/"}:
-        return EXPRESSIONS[node.type](walk, node)
-    left, right = walk.evaluate(child(node, "left")), walk.evaluate(child(node, "right"))
-    return combined_ratios(sign, left, right) or combined(walk, sign, left, right)
-
-
 def _qualified(walk: Walk, node: Node) -> Value:
     """A member of a class, whose template arguments are put in: `Traits::THREADS`."""
     value, scope = EXPRESSIONS[node.type](walk, node), child(node, "scope")
@@ -248,7 +239,7 @@ def _launched(
 
 _READERS = READERS._replace(
     expressions={
-        **EXPRESSIONS, "identifier": _name, "number_literal": _number, "binary_expression": _binary,
+        **EXPRESSIONS, "identifier": _name, "number_literal": _number, "binary_expression": binary,
         "qualified_identifier": _qualified,
     },
     statements={**STATEMENTS, "alias_declaration": _alias, "type_definition": _alias},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -72,12 +72,10 @@ def note(
     held = {name: walk.expanded(value, kept) for name, value in definitions.items()}
     made = [walk.expanded(one, kept) for one in (*grid, *block, shared)]
     own = tuple(_real(walk, one) for one in values)
-    for at, one in enumerate(values):  # what has no name is called by its text
-        value = walk.expanded(one, kept) if one is not None and not name_in(one) else None
-        if value is not None and value.number is None and parts_of(value) is None:
-            values[at] = variable(str(value))
-            held[str(value)] = value
-            made = [in_terms_of(extent, value, str(value)) for extent in made]
+    for at, value in _without_names(walk, values, kept):  # these are called by their text
+        values[at] = variable(str(value))
+        held[str(value)] = value
+        made = [in_terms_of(extent, value, str(value)) for extent in made]
     guards = [
         [walk.expanded(one.left, kept), walk.expanded(one.right, kept)] for one in walk.guards
     ]
@@ -102,10 +100,7 @@ def note(
             tuple(_whole(walk, one) for one in trimmed(grid)),
             tuple(_whole(walk, one) for one in trimmed(block)),
             own,
-            _defaults(walk, kernel)
-            | {
-                path: told for path, one in fields.items() if (told := _real(walk, one)) is not None
-            },
+            _defaults(walk, kernel) | _reals(walk, fields),
             tuple(_allocated(walk, value) for value, _ in given),
         ),
         tuple(
@@ -114,6 +109,18 @@ def note(
         ),
     )
     return Note(launch, node.start_byte, direct, _excluded(walk, walk.guards))
+
+
+def _without_names(
+    walk: HostWalk, values: Sequence[Polynomial | None], kept: set[str]
+) -> list[tuple[int, Polynomial]]:
+    """What is handed over that has no name and is no number, each with its place."""
+    found = []
+    for at, one in enumerate(values):
+        value = walk.expanded(one, kept) if one is not None and not name_in(one) else None
+        if value is not None and value.number is None and parts_of(value) is None:
+            found.append((at, value))
+    return found
 
 
 def _padded(kernel: Declaration, given: Given) -> Iterator[Parameter | None]:
@@ -217,6 +224,12 @@ def _defaults(walk: HostWalk, kernel: Declaration) -> dict[str, Fraction]:
             if number is not None:
                 found[f"{one.name}.{path}"] = number
     return found
+
+
+def _reals(walk: HostWalk, fields: Mapping[str, Polynomial]) -> dict[str, Fraction]:
+    """Fields that are numbers with what the host's names hold."""
+    told = {path: _real(walk, one) for path, one in fields.items()}
+    return {path: number for path, number in told.items() if number is not None}
 
 
 def _of_record(

@@ -7,8 +7,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tree_sitter import Node
+
+from tokitai_cli.cpp.body.expressions import EXPRESSIONS
+from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import Polynomial, composite, constant, quotient
 from tokitai_cli.cpp.body.symbolic_values import Value
+from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.tree import child, text_of
 
 _RATIO = "ratio"
 #: Bits of a literal's numerator and denominator.
@@ -64,6 +70,16 @@ def combined_ratios(sign: str, left: Value, right: Value) -> Polynomial | None:
     if sign == "/":
         return ratio(a * d, b * c) if c else None
     return ratio(a * d + c * b if sign == "+" else a * d - c * b, b * d)
+
+
+def binary(walk: Walk, node: Node, *, real: bool = False) -> Value:
+    """An operator between two numbers of the host. real: whether it divides whole ones as real ones."""
+    sign = text_of(child(node, "operator"))
+    if sign not in {"+", "-", "*", "/"}:
+        return EXPRESSIONS[node.type](walk, node)
+    left, right = walk.evaluate(child(node, "left")), walk.evaluate(child(node, "right"))
+    left = as_real(left) if real and sign == "/" else left
+    return combined_ratios(sign, left, right) or combined(walk, sign, left, right)
 
 
 def as_real(value: Value) -> Value:

@@ -6,16 +6,15 @@ from tree_sitter import Node
 
 from tokitai_cli.cpp.body.expressions import EXPRESSIONS
 from tokitai_cli.cpp.body.function_calls import call
-from tokitai_cli.cpp.body.operators import combined
 from tokitai_cli.cpp.body.polynomial import Polynomial, variable
 from tokitai_cli.cpp.body.reader import READERS
 from tokitai_cli.cpp.body.symbolic_values import Returned, Value
 from tokitai_cli.cpp.body.walk import BudgetError, Walk
 from tokitai_cli.cpp.host.host_walk import Handed, HostWalk
-from tokitai_cli.cpp.host.ratios import as_real, as_whole, combined_ratios
+from tokitai_cli.cpp.host.ratios import as_whole, binary
 from tokitai_cli.cpp.host.runtime import runtime_call
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.tree import child, parsed_expression, text_of
+from tokitai_cli.cpp.tree import parsed_expression
 
 _BUDGET = 2_000
 
@@ -31,13 +30,8 @@ def number_of(program: Program, text: str) -> Polynomial:
     return value if isinstance(value, Polynomial) else variable(text)
 
 
-def _binary(walk: Walk, node: Node) -> Value:
-    sign = text_of(child(node, "operator"))
-    if sign not in {"+", "-", "*", "/"}:
-        return EXPRESSIONS[node.type](walk, node)
-    left, right = walk.evaluate(child(node, "left")), walk.evaluate(child(node, "right"))
-    left = as_real(left) if sign == "/" else left
-    return combined_ratios(sign, left, right) or combined(walk, sign, left, right)
+def _divided(walk: Walk, node: Node) -> Value:
+    return binary(walk, node, real=True)
 
 
 def _call(walk: Walk, node: Node, operator: str = "") -> Returned:
@@ -45,4 +39,4 @@ def _call(walk: Walk, node: Node, operator: str = "") -> Returned:
     return known or call(walk, node, operator)
 
 
-_READERS = READERS._replace(expressions={**EXPRESSIONS, "binary_expression": _binary}, call=_call)
+_READERS = READERS._replace(expressions={**EXPRESSIONS, "binary_expression": _divided}, call=_call)
