@@ -110,3 +110,18 @@ def test_a_pointer_to_a_librarys_number_is_an_argument_of_a_template(tmp_path: P
     main = drafted(source, tmp_path).variants["main"]
     assert main.launches[0].kernel == "k<float, at::Half *>"
     assert main.outputs["scale"].dtype == "float16"
+
+
+def test_states_of_random_generators_have_as_many_rows_as_the_kernel_indexes(
+    tmp_path: Path,
+) -> None:
+    found = drafted(
+        """#include <curand_kernel.h>
+        __global__ void init(curandState* states, curandStatePhilox4_32_10_t* others, int n) {
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          if (i < n) { curand_init(1, i, 0, &states[i]); curand_init(1, i, 0, others + i); }
+        }""",
+        tmp_path,
+    ).variants["main"]
+    shapes = {name: (one.dtype, one.shape) for name, one in found.inout.items()}
+    assert shapes == {"states": ("uint8", ["n", 48]), "others": ("uint8", ["n", 64])}

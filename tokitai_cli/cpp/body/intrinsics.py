@@ -33,6 +33,7 @@ _READS = frozenset(
 _WRITES = frozenset(["__stcs", "__stcg", "__stwb", "__stwt", "__hip_atomic_store"])
 _COPIES = frozenset(["memcpy", "__builtin_memcpy", "__pipeline_memcpy_async", "memmove"])
 _SWAPS = frozenset({"swap"})
+_GENERATORS = ("curand", "hiprand", "rocrand", "skipahead")  # each changes a state
 # Functions of C and C++ that take numbers by value, single precision's `f` and long's `l` left out.
 _BY_VALUE = frozenset(
     """
@@ -76,6 +77,8 @@ def known_call(walk: Walk, name: str, given: list[Node], node: Node) -> Returned
         return Returned(walk.fresh(last))
     if last in _SWAPS and len(given) == 2:
         return Returned(_swap(walk, given, node))
+    if last.startswith(_GENERATORS):
+        return Returned(_drawn(walk, last, given, node))
     return _by_value(walk, name, last, given) if by_value(name) else None
 
 
@@ -166,6 +169,17 @@ def _put(walk: Walk, name: str, held: Value, values: list[Value]) -> Value:
     if "max" in kind or "min" in kind:
         return result_of(walk, "max" if "max" in kind else "min", [held, values[0]])
     return values[0]
+
+
+def _drawn(walk: Walk, name: str, given: list[Node], node: Node) -> Value:
+    """A number of a random generator, or its first state: the state is what is handed over last."""
+    values = [walk.evaluate(one) for one in given]
+    for one in values[:-1]:
+        walk.escape(one, f"is handed to {name}")
+    state = walk.moved(values[-1], constant(0)) if values else None
+    if state is not None:
+        walk.touch(state, "update", node)
+    return walk.fresh(name)
 
 
 def _swap(walk: Walk, given: list[Node], node: Node) -> Value:

@@ -16,7 +16,14 @@ from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.classes import KnownClass, aliases_in, class_of
 from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Parameter, bindable, parameter_of
-from tokitai_cli.cpp.source.types import CLASSES, HEADERS, is_functor, known_types, of_header
+from tokitai_cli.cpp.source.types import (
+    CLASSES,
+    HEADERS,
+    generator_bytes,
+    is_functor,
+    known_types,
+    of_header,
+)
 from tokitai_cli.cpp.structs import accessor_of, alias_of
 from tokitai_cli.cpp.tree import first
 from tokitai_cli.cpp.whole import Program
@@ -189,6 +196,8 @@ def bytes_of(program: Program, parameter: Parameter) -> tuple[int, int] | None:
 def _struct(program: Program, name: str) -> tuple[int, int] | None:
     if size := CLASSES.get(of_header(name)):
         return size, size
+    if size := generator_bytes(name):
+        return size, 16 if size % 64 == 0 else 8
     found = class_of(program, name)
     try:
         fields = _fields_of(program, name, True)

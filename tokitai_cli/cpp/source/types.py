@@ -21,7 +21,7 @@ HEADERS = {
     "dim3": tuple((one, "unsigned") for one in "xyz"),
     "hipPitchedPtr": (("ptr", "void*"), *((one, "size_t") for one in ("pitch", "xsize", "ysize"))),
 }
-_STATES = ("hiprandstate", "hiprand_state", "rocrandstate", "rocrand_state")
+_GENERATORS = ("curandstate", "hiprandstate", "hiprand_state", "rocrandstate", "rocrand_state")
 _DROPPED = frozenset(
     {"const", "volatile", "struct", "class", "enum", "typename", "register", "mutable", "union"}
 )
@@ -43,6 +43,14 @@ def unqualified(text: str) -> str:
 def of_header(name: str) -> str:
     """A class of a header without the namespace."""
     return "".join(name.removeprefix("thrust::").split())
+
+
+def generator_bytes(name: str) -> int:
+    """Bytes of a random generator's state, of cuRAND, hipRAND or rocRAND; 0 for another class."""
+    plain = name.lower()
+    if not plain.startswith(_GENERATORS) or "sobol" in plain or "mtgp" in plain:
+        return 0
+    return 64 if "philox" in plain else 48
 
 
 def is_functor(name: str) -> bool:
@@ -106,7 +114,7 @@ class Types:
         if name in self._enums or name.rpartition("::")[2] in self._enums:
             return "numbers", ENUM
         head = name.partition("<")[0].partition(" ")[0].rpartition("::")[2]
-        known = is_functor(name) or name.lower().startswith(_STATES) or accessor_of(name)
+        known = is_functor(name) or name.lower().startswith(_GENERATORS) or accessor_of(name)
         if known or of_header(name) in CLASSES or of_header(name).partition("<")[0] in HEADERS:
             return "struct", ()
         return ("struct" if head in self._classes or name in self._classes else "unknown"), ()

@@ -62,6 +62,7 @@ struct Xorwow {
   XorwowBits bits;
   unsigned weyl;
   NormalPair normal;
+  unsigned long long unused = 0;  // a state has 48 bytes, as the libraries' own have
   static constexpr unsigned weyl_step = 362437;
 
   void init(unsigned long long seed, unsigned long long sequence, unsigned long long offset) {
