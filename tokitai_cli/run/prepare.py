@@ -149,6 +149,7 @@ def _drawn(case: Case, repetitions: int, clock: Clock, timeout: float) -> Drawn 
         _check_size(case, repetitions)
     except NotRunError as error:
         return Refusal(Stage.PLAN, error, [])
+    native_loops.provide(case)  # inputs are drawn by them too
     printed = list[str]()
     try:
         draw = functools.partial(inputs.draw, case, timeout=timeout, log=printed.append)
@@ -166,7 +167,6 @@ def _expected(
 ) -> Prepared | Refusal:
     """Ask the oracle, a user's own for `timeout` seconds at most."""
     arrays, printed = drawn.arrays, list(drawn.log)
-    native_loops.provide(case)
     try:
         expectations = clock.timed(
             Stage.ORACLE,

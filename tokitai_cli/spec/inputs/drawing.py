@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core import parallel
+from tokitai_cli.core import native, parallel
 from tokitai_cli.core.dtypes import numpy_dtype
 from tokitai_cli.core.errors import near
 from tokitai_cli.core.model.case import Case
@@ -25,10 +25,10 @@ from tokitai_cli.spec.inputs.transforms import uniform, words
 from tokitai_cli.spec.inputs.user_draws import draw_by_function
 
 # Elements at a time: 120 KiB of float64, below the size from which the C library maps fresh pages
-# for each temporary array.
-_CHUNK = 15 * 1024
+# for each temporary array. Compiled loops take more: each call between them takes Python's lock.
+_CHUNK, _COMPILED_CHUNK = 15 * 1024, 120 * 1024
 # Elements that a thread draws at once, and numbers that Philox gives for each count.
-_TASK, _PER_COUNT = 16 * _CHUNK, 4
+_TASK, _PER_COUNT = 2 * _COMPILED_CHUNK, 4
 
 
 class Drawn(msgspec.Struct, frozen=True):
@@ -143,12 +143,13 @@ def _fill(
     many there are.
     """
     flat = array.reshape(-1)
+    size = _CHUNK if native.library() is None else _COMPILED_CHUNK
 
     def work(first: int) -> None:
         source = request.source()
         source.advance(first // _PER_COUNT)
-        for start in range(first, min(first + _TASK, flat.size), _CHUNK):
-            part = flat[start : start + _CHUNK]
+        for start in range(first, min(first + _TASK, flat.size), size):
+            part = flat[start : start + size]
             part[...] = values(words(source, part.size))
 
     for _ in parallel.in_order(work, range(0, flat.size, _TASK)):
