@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tokitai_cli.cpp.arithmetic import constant
-from tokitai_cli.cpp.source.macro_text import macros_of
+from tokitai_cli.cpp.preprocessed_unit import preprocess
 
-MACROS = macros_of(
-    [
-        "#define LOG(n) ((n<8)?2:((n<16)?3:((n<32)?4:(n<2048)?10:0)))\n"
-        "#define LEAST(x,y) ((x<y)?x:y)\n"
-    ]
-)
+MACROS = preprocess(
+    Path("-"),
+    text="#define LOG(n) ((n<8)?2:((n<16)?3:((n<32)?4:(n<2048)?10:0)))\n"
+    "#define LEAST(x,y) ((x<y)?x:y)\n",
+).macros
 NAMES = {
     "user": "1000",
     "n": "1<<(LOG(user)+1)",
@@ -36,7 +37,7 @@ NAMES = {
     ],
 )  # fmt: skip
 def test_a_value_is_the_compilers(text: str, value: int) -> None:
-    assert constant(text, NAMES, MACROS) == value
+    assert constant(text, NAMES, {name: (one,) for name, one in MACROS.items()}) == value
 
 
 @pytest.mark.parametrize(
@@ -45,4 +46,4 @@ def test_a_value_is_the_compilers(text: str, value: int) -> None:
      "'ab'", "'é'", "sizeof(T)", "LOG()", "1 << 64 << 64"],
 )  # fmt: skip
 def test_what_the_text_does_not_say_is_open(text: str) -> None:
-    assert constant(text, NAMES, MACROS) is None
+    assert constant(text, NAMES, {name: (one,) for name, one in MACROS.items()}) is None

@@ -46,14 +46,14 @@ def overloads(
 
 def named_twice(expr: str, texts: Sequence[str]) -> bool:
     """Whether a name without types may be that of more than one function of these plain texts."""
-    name, types = kernel_names.overload(expr)
-    last = re.escape(name.partition("<")[0].rpartition("::")[2].strip())
+    _, types = kernel_names.overload(expr)
+    last = re.escape(kernel_names.instance(expr).last)
     return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1
 
 
 def _alone(expr: str, whole: Program, kernels: Sequence[Kernel]) -> bool:
     """Whether no other function has that name, nor the kernel a declaration beside its own."""
-    last = expr.partition("<")[0].rpartition("::")[2].strip()
+    last = kernel_names.instance(expr).last
     declared = sum(last in one.names for pieces in whole.pieces.values() for one in pieces)
     return declared == 1 and any(one.name == last for one in kernels)
 

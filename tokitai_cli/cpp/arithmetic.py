@@ -15,9 +15,8 @@ from tokitai_cli.cpp.body.symbolic_values import Value
 from tokitai_cli.cpp.body.walk import BudgetError, Walk
 from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.lexing import names_in
-from tokitai_cli.cpp.preprocessed_unit import preprocess
+from tokitai_cli.cpp.preprocessed_unit import Macro, preprocess
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.source.macro_text import Macro
 from tokitai_cli.cpp.tree import child, declarator_of, parsed_expression, text_of, walk
 
 _LONGEST, _LARGEST = 2000, 1 << 64
@@ -35,12 +34,12 @@ def polynomial_of(text: str) -> Polynomial | None:
 def constant(
     text: str,
     names: Mapping[str, str],
-    macros: Mapping[str, Macro] | None = None,
+    macros: Mapping[str, Sequence[Macro]] | None = None,
     program: Program | None = None,
 ) -> int | None:
     """Value of an integer constant expression; None where it is no number.
 
-    names: what names stand for. macros: those with arguments, by name. program: whose constants and
+    names: what names stand for. macros: definitions by name. program: whose constants and
     functions the text may speak of.
     """
     if text.isdecimal() and not text.startswith("0"):
@@ -78,20 +77,22 @@ def _value(of: Walk, node: Node | None) -> Value:
         return None
 
 
-def _called(text: str, names: Mapping[str, str], macros: Mapping[str, Macro]) -> Sequence[str]:
+def _called(
+    text: str, names: Mapping[str, str], macros: Mapping[str, Sequence[Macro]]
+) -> Sequence[str]:
     """Macros with arguments that an expression leads to, as functions that return what they say."""
     found: dict[str, str] = {}
     waiting, seen = [text], set[str]()
     while waiting and macros:
         for word in set(names_in(waiting.pop())) - seen:
             seen.add(word)
-            macro = macros.get(word)
+            known = macros.get(word, ())
             if word in names:
                 waiting.append(names[word])
-            elif macro is not None and macro.parameters and len(set(macro.bodies)) == 1:
-                taken = ", ".join(f"int {one}" for one in macro.parameters)
-                found[word] = f"int {word}({taken}) {{ return {macro.bodies[0]}; }}\n"
-                waiting.append(macro.bodies[0])
+            elif len(known) == 1 and known[0].parameters:
+                taken = ", ".join(f"int {one}" for one in known[0].parameters)
+                found[word] = f"int {word}({taken}) {{ return {known[0].body}; }}\n"
+                waiting.append(known[0].body)
     return sorted(found.values())
 
 

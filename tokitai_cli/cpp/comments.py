@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
-from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Kernel
-from tokitai_cli.cpp.tree import child, parse, text_of, walk
+from tokitai_cli.cpp.tree import child, parse, parsed_arguments, text_of, walk
 
 _LISTED = r"[(\[]\s*(\w[\w \t/*+()-]*(?:,[\w \t/*+()-]+)*?),?\s*[)\]]"
 _FILL = {"and", "shape", "shapes", "of", "size", "both", "are", "is", "have", "has", "all", "each"}
@@ -98,8 +97,13 @@ def launch_in(text: str, kernel: Kernel) -> tuple[list[str], list[str]]:
     comments, begin, before = _around(text, kernel)
     said = "\n".join(one.text for one in comments if before <= one.begin < begin)
     found = [re.search(_LAUNCH.format(key), said, re.I) for key in ("grid", "block")]
-    grid, block = (split(one[1] or one[2]) if one else [] for one in found)
+    grid, block = (_apart(one[1] or one[2]) if one else [] for one in found)
     return grid, block
+
+
+def _apart(listed: str) -> list[str]:
+    """Extents of a launch apart, as they are written; none of what is no list of expressions."""
+    return [text_of(one) for one in parsed_arguments(listed)]
 
 
 def _named(comment: str, own: str, others: set[str]) -> Iterator[list[str]]:

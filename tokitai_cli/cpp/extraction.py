@@ -131,11 +131,9 @@ def _named_macros(unit: Unit, wanted: Collection[str]) -> str:
     names, waiting = dict[str, None](), [one for one in wanted if one in unit.macros]
     while waiting:
         names |= dict.fromkeys(waiting)
-        inner = {word for one in waiting for word in names_in(unit.macros[one])}
+        inner = {word for one in waiting for word in names_in(unit.macros[one].written)}
         waiting = [one for one in inner if one in unit.macros and one not in names]
-    return "".join(
-        f"#ifndef {name}\n#define {name}{unit.macros[name]}\n#endif\n" for name in sorted(names)
-    )
+    return unit.definitions(sorted(names))
 
 
 def _inlined(part: Part, again: Collection[str]) -> list[tuple[int, int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tokitai_cli.cpp.lexing import KERNEL_NAME, words_of
+from tokitai_cli.cpp.tree import Name, parsed_name
 
 _CLOSING = {"<": ">", "(": ")", "[": "]"}
 
@@ -21,6 +22,11 @@ def overload(name: str) -> tuple[str, str]:
     """A kernel's name and the types of its parameters, empty where they are not said."""
     match = KERNEL_NAME.fullmatch(name)
     return (match["name"], match["types"]) if match and match["types"] else (name, "")
+
+
+def instance(name: str) -> Name:
+    """A kernel's name without namespaces and types of parameters, and its template arguments."""
+    return parsed_name(overload(name)[0])
 
 
 def _is_balanced(text: str | None) -> bool:

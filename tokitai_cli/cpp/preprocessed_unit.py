@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +19,20 @@ class Origin(NamedTuple):
     line: int
     #: The outermost macro that made it; empty for text that stands there as it is.
     macro: str
+
+
+class Macro(msgspec.Struct, frozen=True):
+    """A definition of a macro."""
+
+    body: str
+    #: As its definition lists them; None for a macro that takes no arguments.
+    parameters: tuple[str, ...] | None = None
+
+    @property
+    def written(self) -> str:
+        """What stands behind the name in its definition."""
+        taken = "" if self.parameters is None else f"({', '.join(self.parameters)})"
+        return f"{taken} {self.body}"
 
 
 class Unit(msgspec.Struct):
@@ -40,8 +54,8 @@ class Unit(msgspec.Struct):
     tested: frozenset[str]
     #: What a compiler would refuse: file, line, and why.
     problems: list[tuple[str, int, str]]
-    #: Macros that the program has at its end, by name: what stands behind the name in a definition.
-    macros: Mapping[str, str]
+    #: Macros that the program has at its end, by name.
+    macros: Mapping[str, Macro]
     #: Lines of directives that begin, part or end a condition, by file.
     conditions: Mapping[str, Sequence[int]]
     #: Text of each file that was looked for, by path; None where there is none that can be read.
@@ -51,6 +65,11 @@ class Unit(msgspec.Struct):
         """Where the byte at `offset` was written."""
         at = bisect.bisect_right(self.starts, offset) - 1
         return self.origins[max(at, 0)] if self.origins else Origin("", 0, "")
+
+    def definitions(self, names: Iterable[str]) -> str:
+        """Lines that define macros of those names where nothing else has."""
+        told = ((name, self.macros[name].written) for name in names)
+        return "".join(f"#ifndef {name}\n#define {name}{text}\n#endif\n" for name, text in told)
 
     def offset(self, file: Path, line: int) -> int:
         """The first offset of what a line of a file has; 0 where the unit has none of it."""
@@ -69,10 +88,13 @@ class Unit(msgspec.Struct):
             yield Path(file), (min(lines), max(lines))
 
 
-def written(macro: Any) -> str:
-    """What stands behind a macro's name in its definition."""
-    taken = "" if macro.arglist is None else f"({', '.join(macro.arglist)})"
-    return f"{taken} {''.join(token.value for token in macro.value)}"
+def _definition(macro: Any) -> Macro:
+    """A macro of pcpp's as it was defined."""
+    body = "".join(token.value for token in macro.value)
+    if macro.arglist is None or not macro.variadic:
+        return Macro(body, None if macro.arglist is None else tuple(macro.arglist))
+    *front, rest = macro.arglist
+    return Macro(body, (*front, "..." if rest == "__VA_ARGS__" else f"{rest}..."))
 
 
 def preprocess(
@@ -117,7 +139,11 @@ def preprocess(
         undecided,
         frozenset(reader.undecided),
         reader.problems,
-        {name: written(macro) for name, macro in reader.macros.items() if name in reader.defined},
+        {
+            name: _definition(macro)
+            for name, macro in reader.macros.items()
+            if name in reader.defined
+        },
         reader.conditions,
         reader.looked_for,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -156,3 +157,15 @@ def name_of(node: Node | None) -> Name:
         given = tuple(text_of(one) for one in named(child(node, "arguments")))
         return Name(text_of(child(node, "name")), given, tuple(scopes))
     return Name(text_of(node).removeprefix("template ").strip(), None, tuple(scopes))
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def parsed_name(text: str) -> Name:
+    """A name, or a type's, as `text` spells it; one without a last part where it spells none."""
+    root = parse(f"{text} v;".encode())
+    declaration = next(iter(root.named_children), None)
+    plain = child(declaration, "declarator")
+    kind = child(declaration, "type")
+    if root.has_error or kind is None or plain is None or plain.type != "identifier":
+        return Name("", None)
+    return name_of(child(kind, "name") if kind.type in TYPE_SPECIFIERS else kind)

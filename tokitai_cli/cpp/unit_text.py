@@ -131,7 +131,7 @@ def _votes(way: str) -> str:
 def _settings(unit: Unit) -> str:
     """Macros by which the program sets up headers that are not its own."""
     names = (one for one in unit.macros if one.startswith(_SETTINGS))
-    return "".join(f"#ifndef {name}\n#define {name}{unit.macros[name]}\n#endif\n" for name in names)
+    return unit.definitions(names)
 
 
 def quoted(path: Path) -> str:

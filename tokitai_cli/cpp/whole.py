@@ -13,10 +13,9 @@ from tokitai_cli.core import resources
 from tokitai_cli.cpp.joined import definers
 from tokitai_cli.cpp.lexing import blank
 from tokitai_cli.cpp.policy import CUDA, Pass, host_pass
-from tokitai_cli.cpp.preprocessed_unit import Unit, preprocess
+from tokitai_cli.cpp.preprocessed_unit import Macro, Unit, preprocess
 from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.program_parts import Part, parts_of
-from tokitai_cli.cpp.source.macro_text import Macro, macros_of
 from tokitai_cli.cpp.source.source_files import SYSTEM
 
 _P = ParamSpec("_P")
@@ -56,7 +55,8 @@ class Program(msgspec.Struct):
     source: Path
     #: Its own first.
     sources: list[Source]
-    macros: dict[str, Macro]
+    #: By name, all definitions that differ.
+    macros: dict[str, tuple[Macro, ...]]
     #: Macros of the command line.
     defines: Mapping[str, str] = {}
     #: Folders that were looked through for other sources.
@@ -142,5 +142,7 @@ def read_program(
         files = dict.fromkeys(path for one in sources for path in one.unit.files)
         waiting, looked = definers([part for one in sources for part in one.parts], files)
         beside |= looked
-    told = (f"#define {name}{text}" for one in sources for name, text in one.unit.macros.items())
-    return Program(source, sources, macros_of(told), {}, tuple(sorted(beside)))
+    macros: dict[str, tuple[Macro, ...]] = {}
+    for name, macro in (pair for one in sources for pair in one.unit.macros.items()):
+        macros[name] = tuple(dict.fromkeys((*macros.get(name, ()), macro)))
+    return Program(source, sources, macros, {}, tuple(sorted(beside)))

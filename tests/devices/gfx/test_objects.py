@@ -92,18 +92,18 @@ def test_a_kernel_is_found_by_symbol_and_by_what_a_demangler_makes_of_it(name: s
 
 
 @pytest.mark.parametrize(
-    ("symbol", "title", "parameters"),
+    ("symbol", "title", "types"),
     [
-        ("plain", "plain", ""),
-        ("_ZN12_GLOBAL__N_11kIfEEvPT_", "(anonymous namespace)::k<float>", "float*"),
-        ("_ZN1a1kILi3ELb1EEEvPKfm", "a::k<3, true>", "float const*, unsigned long"),
-        ("_Z1kIL3Num1EEvPi", "k<(Num)1>", "int*"),
-        ("_Z1kv", "k", ""),
+        ("plain", "plain", ()),
+        ("_ZN12_GLOBAL__N_11kIfEEvPT_", "(anonymous namespace)::k<float>", ("float*",)),
+        ("_ZN1a1kILi3ELb1EEEvPKfm", "a::k<3, true>", ("float const*", "unsigned long")),
+        ("_Z1kIL3Num1EEvPi", "k<(Num)1>", ("int*",)),
+        ("_Z1kv", "k", ()),
     ],
 )
-def test_the_parts_of_a_demangled_name(symbol: str, title: str, parameters: str) -> None:
+def test_the_parts_of_a_demangled_name(symbol: str, title: str, types: tuple[str, ...]) -> None:
     kernel = msgspec.structs.replace(kernel_of("plain"), name=symbol)
-    assert (kernel.title, kernel.parameters) == (title, parameters)
+    assert (kernel.title, kernel.types) == (title, types)
 
 
 def carried() -> dict[str, bytes]:

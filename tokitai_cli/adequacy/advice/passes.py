@@ -11,7 +11,6 @@ from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.spec import Launch, Variant
 from tokitai_cli.cpp import kernel_names
 from tokitai_cli.cpp.programs import Programs
-from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Kernel, kernels_of
 from tokitai_cli.cpp.tiles import Tiles, facts_of, tiles_of
 from tokitai_cli.cpp.whole import Program
@@ -39,20 +38,19 @@ def tiles_in(loaded: LoadedSpec, variant: Variant) -> list[Tiles]:
 def _of_launch(
     variant: Variant, launch: Launch, kernels: Sequence[Kernel], program: Program
 ) -> Iterator[Tiles]:
-    named, _, rest = kernel_names.overload(launch.kernel)[0].partition("<")
-    arguments = split(rest.rpartition(">")[0]) if rest else []
+    named = kernel_names.instance(launch.kernel)
     names = {
         f"{key}.{axis}": f"({one})"
         for key, extents in (("blockDim", launch.block), ("gridDim", launch.grid))
         for axis, one in zip("xyz", [*extents, 1, 1], strict=False)
     }
     for kernel in kernels:
-        if kernel.name != named.rpartition("::")[2].strip():
+        if kernel.name != named.last:
             continue
         if len(kernel.parameters) != len(launch.args):
             continue
         template = (one.name for one in kernel.template)
-        facts = facts_of(program, kernel, dict(zip(template, arguments, strict=False)))
+        facts = facts_of(program, kernel, dict(zip(template, named.arguments or (), strict=False)))
         own = dict(names)
         for parameter, given in zip(kernel.parameters, launch.args, strict=True):
             own[parameter.name] = f"({given})" if " " in str(given) else str(given)

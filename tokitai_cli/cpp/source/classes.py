@@ -10,7 +10,7 @@ from tree_sitter import Node
 from tokitai_cli.cpp.declarations import Struct, template_parameters
 from tokitai_cli.cpp.lexing import put_in
 from tokitai_cli.cpp.program import Program as Tree
-from tokitai_cli.cpp.source.macro_text import split
+from tokitai_cli.cpp.tree import parsed_name
 from tokitai_cli.cpp.whole import Program
 
 
@@ -34,11 +34,10 @@ class KnownClass(NamedTuple):
 
 def class_of(program: Program, name: str) -> KnownClass | None:
     """The class that a name means; None where it is not known, or an argument of its template."""
-    head, opened, rest = name.partition("<")
-    last = head.strip().rpartition("::")[2]
-    given = [" ".join(one.split()) for one in split(rest.rpartition(">")[0])] if opened else []
+    told = parsed_name(name)
+    given = list(told.arguments or ())
     for tree in program.trees:
-        known = tree.classes.get(last, ())
+        known = tree.classes.get(told.last, ())
         special = [one for one in known if one.arguments == tuple(given)]
         primary = [one for one in known if one.arguments is None]
         for struct in (*special, *primary, *known)[:1]:

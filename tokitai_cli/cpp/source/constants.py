@@ -15,11 +15,9 @@ def constants_of(program: Program) -> dict[str, str]:
     As a number where the language of sizes has no word for what the text says.
     """
     found = {
-        name: macro.bodies[0].strip()
-        for name, macro in program.macros.items()
-        if not macro.called
-        and len(set(macro.bodies)) == 1
-        and any(map(str.isdigit, macro.bodies[0]))
+        name: told[0].body
+        for name, told in program.macros.items()
+        if len(told) == 1 and told[0].parameters is None and any(map(str.isdigit, told[0].body))
     }
     for tree in program.trees:
         found |= constants_in(tree)

@@ -14,7 +14,6 @@ from tokitai_cli.cpp.elements import VECTORS, dtypes_of, lanes
 from tokitai_cli.cpp.lexing import names_in, put_in
 from tokitai_cli.cpp.program import Program as Tree
 from tokitai_cli.cpp.source.classes import KnownClass, aliases_in, class_of
-from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Parameter, bindable, parameter_of
 from tokitai_cli.cpp.source.types import (
     CLASSES,
@@ -25,7 +24,7 @@ from tokitai_cli.cpp.source.types import (
     of_header,
 )
 from tokitai_cli.cpp.structs import accessor_of, alias_of
-from tokitai_cli.cpp.tree import first
+from tokitai_cli.cpp.tree import first, parsed_name
 from tokitai_cli.cpp.whole import Program
 
 _POINTER = (8, 8)
@@ -72,9 +71,9 @@ def _fields_of(program: Program, name: str, guess: bool, depth: int = _DEEPEST) 
     if found is not None:
         return _of_class(program, found, guess, depth)
     types = known_types(program, guess=guess)
-    head, _, given = of_header(name).removesuffix(">").partition("<")
-    if told := HEADERS.get(head):
-        put = dict(zip("TU", split(given), strict=False))
+    library = parsed_name(name.removeprefix("thrust::"))
+    if (told := HEADERS.get(library.last)) and not library.scopes:
+        put = dict(zip("TU", library.arguments or (), strict=False))
         return [(parameter_of(f"{put_in(kind, put)} {one}", one, types), 0) for one, kind in told]
     if (guess or "::" in name) and (accessor := accessor_of(name)) is not None:
         return [

@@ -77,10 +77,10 @@ class Types:
                     (self._enums if enum else self._classes).add(one.name)
                 for name, told in alias_of(one.node) if one.kind == "alias" else ():
                     self._add_alias(name, told)
-        for name, macro in program.macros.items():
-            if not macro.called and macro.bodies:
+        for name, macros in program.macros.items():
+            if all(one.parameters is None for one in macros):
                 known = self._aliases.setdefault(name, {})
-                known |= dict.fromkeys(" ".join(b.split()) for b in macro.bodies)
+                known |= dict.fromkeys(" ".join(one.body.split()) for one in macros)
 
     def _add_alias(self, name: str, told: str) -> None:
         if told == f"{name}*":

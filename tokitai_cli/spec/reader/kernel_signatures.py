@@ -16,7 +16,6 @@ from tokitai_cli.core.model.buffers import passed_buffers
 from tokitai_cli.core.model.spec import Launch, Spec, Variant
 from tokitai_cli.cpp import kernel_names
 from tokitai_cli.cpp.programs import Programs
-from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import (
     Kernel,
     Parameter,
@@ -116,9 +115,8 @@ def _fitting(
     program: Program,
 ) -> tuple[Parameter, ...]:
     """Parameters of the kernel that the launch means; none where it is not known."""
-    named, types = kernel_names.overload(launch.kernel)
-    _, _, rest = named.partition("<")
-    last = _last(launch)
+    _, types = kernel_names.overload(launch.kernel)
+    last, arguments, _ = kernel_names.instance(launch.kernel)
     same = [one for one in kernels if one.name == last]
     if not same:
         # A header in front of the source is not read here.
@@ -133,8 +131,7 @@ def _fitting(
                 hint or f"its kernels: {known}",
             )
         return ()
-    arguments = split(rest.rpartition(">")[0]) if rest else []
-    lists = [instantiated(one, program, arguments) for one in same]
+    lists = [instantiated(one, program, list(arguments or ())) for one in same]
     if types or any(one.open or one.parted for one in same):
         return ()
     given = len(launch.args)
@@ -156,11 +153,6 @@ def _fitting(
     raise errors[0]
 
 
-def _last(launch: Launch) -> str:
-    """Name of a launch's kernel without namespaces and template arguments."""
-    return kernel_names.overload(launch.kernel)[0].partition("<")[0].rpartition("::")[2].strip()
-
-
 def _read_back(
     variant: Variant,
     fitted: dict[int, tuple[Parameter, ...]],
@@ -179,7 +171,7 @@ def _read_back(
     reads = Reads(program.source, folders, front, defines, programs)
     found = set()
     for index, launch in enumerate(variant.launches):
-        name, count = _last(launch), len(launch.args)
+        name, count = kernel_names.instance(launch.kernel).last, len(launch.args)
         for at, (argument, known) in enumerate(zip(launch.args, fitted[index], strict=False)):
             if argument in variant.workspaces and reads.certain(name, count, at):
                 found.add(str(argument))

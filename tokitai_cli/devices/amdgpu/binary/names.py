@@ -5,25 +5,41 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+from typing import Any
 
 ANONYMOUS = "(anonymous namespace)"
 MAX_NAME = 4096
 
 
-@functools.lru_cache(maxsize=4096)
 def demangled(name: str) -> str:
     """A C++ symbol as its source spells it; what cannot be read stays as it is."""
+    return _read(name)[0]
+
+
+def parameter_types(name: str) -> tuple[str, ...]:
+    """Types of a function's parameters as its symbol tells them; none where it does not."""
+    return _read(name)[1]
+
+
+@functools.lru_cache(maxsize=4096)
+def _read(name: str) -> tuple[str, tuple[str, ...]]:
+    """What a symbol spells, and its parameters' types."""
     if not name.startswith("_Z") or len(name) > MAX_NAME:
-        return name
+        return name, ()
     import itanium_demangler
 
     with contextlib.suppress(Exception):  # of another's parser, on another's names
         found = itanium_demangler.parse(name)
         if found is not None:
-            text = re.sub(r"\b_GLOBAL__N_\w*", ANONYMOUS, str(found))
-            text = re.sub(r"\(bool\)([01])", lambda m: ("false", "true")[int(m[1])], text)
-            return re.sub(r"\((?:unsigned )?(?:int|long|short|char)\)(?=-?\d)", "", text)
-    return name
+            types = tuple(_spelled(one) for one in getattr(found, "arg_tys", ()))
+            return _spelled(found), types if types != ("void",) else ()
+    return name, ()
+
+
+def _spelled(part: Any) -> str:
+    text = re.sub(r"\b_GLOBAL__N_\w*", ANONYMOUS, str(part))
+    text = re.sub(r"\(bool\)([01])", lambda m: ("false", "true")[int(m[1])], text)
+    return re.sub(r"\((?:unsigned )?(?:int|long|short|char)\)(?=-?\d)", "", text)
 
 
 def plain(name: str) -> str:

@@ -17,7 +17,14 @@ from tokitai_cli.core import elf
 from tokitai_cli.core.errors import CodeError, near
 from tokitai_cli.core.file_kind import ELF
 from tokitai_cli.devices.amdgpu.binary import processor
-from tokitai_cli.devices.amdgpu.binary.names import ANONYMOUS, demangled, parts, plain, title
+from tokitai_cli.devices.amdgpu.binary.names import (
+    ANONYMOUS,
+    demangled,
+    parameter_types,
+    parts,
+    plain,
+    title,
+)
 
 _WORD = re.compile(r"\w+(?=[<(]|$)")
 _SHOWN, _MOST_SHOWN = 5, 400  # names of kernels, and letters, in an error
@@ -120,9 +127,9 @@ class Compiled(msgspec.Struct, frozen=True):
         return title(self.name)
 
     @property
-    def parameters(self) -> str:
-        """The types of its parameters as its symbol tells them, empty where it does not."""
-        return parts(self.demangled)[1]
+    def types(self) -> tuple[str, ...]:
+        """The types of its parameters as its symbol tells them; none where it does not."""
+        return parameter_types(self.name)
 
 
 class Kernel(Compiled, frozen=True):

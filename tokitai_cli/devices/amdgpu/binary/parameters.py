@@ -5,7 +5,6 @@ from __future__ import annotations
 import msgspec
 
 from tokitai_cli.core.dtypes import DTYPES
-from tokitai_cli.cpp.source.macro_text import split
 from tokitai_cli.cpp.source.signatures import Parameter, parameter_of
 from tokitai_cli.devices.amdgpu.binary.objects import Argument, Compiled
 
@@ -23,8 +22,8 @@ def parameters(kernel: Compiled) -> tuple[Parameter, ...]:
 
     A struct is whatever a spec cannot pass to machine code.
     """
-    given, types = passed_arguments(kernel), split(kernel.parameters)
-    told = types if len(types) == len(given) else [""] * len(given)
+    given = passed_arguments(kernel)
+    told = kernel.types if len(kernel.types) == len(given) else [""] * len(given)
     return tuple(_parameter(one, text) for one, text in zip(given, told, strict=True))
 
 
