@@ -30,6 +30,7 @@ CASES: tuple[tuple[str, str, str, Mapping[str, int]], ...] = (
     ("silu", "fwd", "normal", {"rows": 201, "cols": 700}),
     ("cross-entropy", "bwd", "normal", {"rows": 133, "cols": 900}),
     ("rmsnorm", "fwd-bf16", "normal", {"rows": 200, "cols": 600}),
+    ("embedding", "bwd", "out-of-range", {"queries": 400, "dim": 500, "vocab": 410}),
 )
 
 

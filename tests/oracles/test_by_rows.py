@@ -287,3 +287,83 @@ def test_infinities_of_a_mask_are_no_overflow(scale: float, calls: int) -> None:
     found = evaluated(call, request)["y"]
     assert len(asked) == calls
     assert (found.unbounded is not None) == (calls == 2)
+
+
+QUERIES = 900
+
+
+def scattered(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    """Sums of the rows of x by the rows that they name."""
+    numbers, x = inputs["numbers"], inputs["x"]
+    named = (numbers >= 0) & (numbers < params["rows"])
+    sums = np.zeros_like(x, shape=(params["rows"], params["cols"]))
+    np.add.at(sums, numbers[named], x[named])
+    return {"y": sums}
+
+
+def normalised(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    x = inputs["x"] - inputs["x"].max(axis=0)
+    return scattered(params, {**inputs, "x": x}, scalars)
+
+
+def averaged(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    return {"y": scattered(params, inputs, scalars)["y"] / params["queries"]}
+
+
+def from_the_end(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    """Negative numbers count from the end."""
+    numbers = np.where(inputs["numbers"] < 0, inputs["numbers"] + params["rows"], inputs["numbers"])
+    return scattered(params, {**inputs, "numbers": numbers}, scalars)
+
+
+def clipped(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    numbers = np.minimum(inputs["numbers"], params["rows"] - 1)
+    return scattered(params, {**inputs, "numbers": numbers}, scalars)
+
+
+def scattered_case(function: Function, kind: str) -> tuple[FormulaCall, Request]:
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((QUERIES, COLUMNS)).astype(np.float16)
+    numbers = rng.integers(0, ROWS, QUERIES).astype(np.int32)
+    if kind == "one":
+        numbers[::2] = 77
+    if kind == "outside":
+        numbers[:8] = [-1, -ROWS, ROWS, ROWS + 5, -1, 2 * ROWS, ROWS, -3]
+    if kind == "few":
+        numbers[:] = ROWS - 1
+    asks = {
+        "outputs": {"y": "float16"},
+        "precision": {},
+        "probable": True,
+        "shapes": {"x": ["queries", "cols"], "numbers": ["queries"], "y": ["rows", "cols"]},
+        "indices": {"numbers": "rows"},
+    }
+    params = {"rows": ROWS, "cols": COLUMNS, "queries": QUERIES}
+    call = FormulaCall(function, params, {"x": x, "numbers": numbers}, {})
+    return call, request_of(asks, __file__)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", ["normal", "one", "outside", "few"])
+def test_rows_that_an_input_names_are_taken_apart_with_what_names_them(
+    kind: str, threads: int
+) -> None:
+    call, request = scattered_case(scattered, kind)
+    formula, whole = recorded(call, request), evaluated(call, request)["y"]
+    numbers = call.inputs["numbers"]
+    inside = numbers[(numbers >= 0) & (numbers < ROWS)]
+    total = formula.sum_of("y")
+    assert total is not None
+    assert total.terms == np.bincount(inside).max()
+    with parallel.sharing(threads):
+        apart = rows_module.by_rows(call, request, formula, answers._sides)
+    assert apart is not None
+    assert bits(apart["y"]) == bits(whole)
+
+
+@pytest.mark.parametrize("function", [normalised, averaged, from_the_end, clipped])
+def test_named_rows_that_hang_together_are_not_taken_apart(function: Function) -> None:
+    call, request = scattered_case(function, "outside")
+    formula = recorded(call, request)
+    assert rows_module.by_rows(call, request, formula, answers._sides) is None
+    assert bits(answer(call, request)["y"]).items() >= bits(evaluated(call, request)["y"]).items()

@@ -20,6 +20,7 @@ LARGE = {
     "softmax": ("fwd", {"rows": 1024, "cols": 8192}),
     "layernorm": ("fwd", {"rows": 2048, "cols": 4096}),
     "gemm-bw": ("grad-a", {"m": 1024, "n": 1024, "k": 1024}),
+    "embedding": ("bwd", {"queries": 4096, "dim": 2048, "vocab": 4096}),
 }
 
 
@@ -70,7 +71,13 @@ def test_outputs_of_equal_bytes_are_kept_once() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("op", "threads", "times"),
-    [("softmax", 8, 1.0), ("softmax", 2, 0.9), ("layernorm", 2, 1.0), ("gemm-bw", 2, 1.0)],
+    [
+        ("softmax", 8, 1.0),
+        ("softmax", 2, 0.9),
+        ("layernorm", 2, 1.0),
+        ("gemm-bw", 2, 1.0),
+        ("embedding", 2, 0.9),
+    ],
 )
 def test_a_large_case_holds_no_more_than_is_said(
     op: str, threads: int, times: float, tmp_path: Path

@@ -134,7 +134,7 @@ def _tallies(
     found: dict[str, PropertyTally] = {}
     for stated in properties:
         windows = pass_of(expectations[stated.output].reference)
-        if windows is None or not stated.step or (stated.changed and stated.name not in others):
+        if windows is None or (stated.changed and stated.name not in others):
             continue
         other = others[stated.name].outputs if stated.changed else ()
         found[stated.name] = PropertyTally(stated, result.outputs, other)

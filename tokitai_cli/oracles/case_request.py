@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.expressions import evaluate
 from tokitai_cli.core.matrix_units import sums_named
-from tokitai_cli.core.model.buffers import drawn_buffers
+from tokitai_cli.core.model.buffers import draw_of, drawn_buffers
 from tokitai_cli.core.model.case import Case, Role
+from tokitai_cli.core.model.draws import KINDS, Group
 from tokitai_cli.core.model.sizes import params_behind
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -42,6 +43,7 @@ def request(case: Case) -> dict[str, Any]:
         "turn": case.seed,
         "trees": list(claim["outputs"]) if isinstance(claim, dict) else [],
         "shapes": shapes(case),
+        "indices": _indices(case),
         "tied": list(_tied(case)),
     }
 
@@ -81,6 +83,20 @@ def _tied(case: Case) -> tuple[str, ...]:
     """Sizes, and params that others follow from: with fewer rows of one they would disagree."""
     sizes = case.loaded.spec.sizes
     return (*sizes, *params_behind(sizes, sizes))
+
+
+def _indices(case: Case) -> dict[str, str]:
+    """Inputs that the profile draws below a param, and that param."""
+    spec, variant = case.loaded.spec, case.variant
+    if case.profile not in spec.profiles:
+        return {}
+    draws = {name: draw_of(spec, variant, case.profile, name) for name in drawn_buffers(variant)}
+    below = {
+        name: str(draw.below)
+        for name, draw in draws.items()
+        if draw.kind in KINDS and KINDS[draw.kind].group is Group.INDICES
+    }
+    return {name: text for name, text in below.items() if text in case.sizes}
 
 
 def shapes(case: Case) -> dict[str, list[str]]:

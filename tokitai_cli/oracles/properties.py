@@ -112,9 +112,9 @@ class Given(msgspec.Struct, frozen=True):
         changed: Callable[[], Arrays] | None = None,
         change: str = "",
     ) -> StatedProperty:
-        """A property of each row; of all together where its places are columns."""
+        """A property that is asked of blocks of rows."""
         rows, columns = self.rows
-        step = 0 if places == "column" else block_rows(columns)
+        step = block_rows(columns)
         return StatedProperty(name, self.plan.name, places, deviations, rows, step, changed, change)
 
 
@@ -196,30 +196,50 @@ def _moments(given: Given, *, variance: bool) -> StatedProperty:
     return given.stated("row-variance" if variance else "row-mean", "row", deviations)
 
 
-def conserved(given: Given) -> StatedProperty:
-    """Column sums of grad_weight against those of the rows of grad_output that name a row of it."""
-    indices, grad = given.arrays["indices"], given.arrays["grad_output"]
-    vocab, columns = given.rows
-    inside = (indices >= 0) & (indices < vocab)
+class _ColumnSums:
+    """What the columns of an output add up to, over blocks of rows in order."""
 
-    def deviations(outputs: Arrays, _others: Arrays, rows: range) -> Iterable[Deviations]:
-        got, size, limit = np.zeros((3, columns))
-        judged = np.ones(columns, dtype=bool)
-        values = as_matrix(outputs[given.plan.name])
-        for part in blocks(rows, columns):
-            _, bound, finite = given.bound(part)
-            y = widened(values[part])
-            got += y.sum(axis=0)
-            size += np.abs(y).sum(axis=0)
-            limit += bound.sum(axis=0)
-            judged &= finite.all(axis=0)
-        want, sizes = np.zeros((2, columns))
-        for part in blocks(range(grad.shape[0]), grad.shape[1]):
+    def __init__(self, given: Given) -> None:
+        self._given = given
+        self._columns = given.rows[1]
+        self._got, self._size, self._limit = np.zeros((3, self._columns))
+        self._judged = np.ones(self._columns, dtype=bool)
+
+    def add(self, values: Array, part: slice) -> None:
+        """Take in some rows of the output, which is a matrix."""
+        _, bound, finite = self._given.bound(part)
+        y = widened(values[part])
+        self._got += y.sum(axis=0)
+        self._size += np.abs(y).sum(axis=0)
+        self._limit += bound.sum(axis=0)
+        self._judged &= finite.all(axis=0)
+
+    def deviations(self) -> Deviations:
+        """Against the sums of the rows of grad_output that name a row."""
+        indices, grad = self._given.arrays["indices"], self._given.arrays["grad_output"]
+        rows = self._given.rows[0]
+        inside = (indices >= 0) & (indices < rows)
+        want, sizes = np.zeros((2, self._columns))
+        for part in blocks(range(grad.shape[0]), self._columns):
             terms = np.where(inside[part, None], grad[part].astype(np.float64), 0.0)
             want += terms.sum(axis=0)
             sizes += np.abs(terms).sum(axis=0)
-        limit += _OWN * (len(rows) * _finite(size) + grad.shape[0] * _finite(sizes))
-        return [Deviations(got, want, limit, judged & np.isfinite(want))]
+        own = _OWN * (rows * _finite(self._size) + grad.shape[0] * _finite(sizes))
+        judged = self._judged & np.isfinite(want)
+        return Deviations(self._got, want, self._limit + own, judged)
+
+
+def conserved(given: Given) -> StatedProperty:
+    """Column sums of grad_weight against those of the rows of grad_output that name a row of it."""
+    sums: dict[int, _ColumnSums] = {}  # by the repetition's outputs
+
+    def deviations(outputs: Arrays, _others: Arrays, rows: range) -> Iterable[Deviations]:
+        if not rows.start:
+            sums[id(outputs)] = _ColumnSums(given)
+        mine = sums[id(outputs)]
+        for part in blocks(rows, given.rows[1]):
+            mine.add(as_matrix(outputs[given.plan.name]), part)
+        return [mine.deviations()] if rows.stop == given.rows[0] else []
 
     return given.stated("sum-conserved", "column", deviations)
 

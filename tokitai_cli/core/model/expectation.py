@@ -169,13 +169,14 @@ class StatedProperty(msgspec.Struct, frozen=True):
     #: What its places are: "row", "column" or "element".
     places: str
     #: Outputs of one repetition, by name, those of a run on `changed` arrays where there are any, and
-    #: some rows -> how far they are from the identity, part by part in order.
+    #: some rows -> how far they are from the identity, part by part in order. Rows are asked for in
+    #: order; what is said of all together is said with the last ones.
     deviations: Callable[
         [Mapping[str, NDArray[Any]], Mapping[str, NDArray[Any]], range], Iterable[Deviations]
     ]
     #: Rows of the output.
     rows: int
-    #: Rows that are asked for begin at multiples of it; 0 where all are asked for at once.
+    #: Rows that are asked for begin at multiples of it.
     step: int
     #: Makes arrays, by name, that replace the drawn ones in another run of the same artifact; None
     #: where the property is one of a single run.

@@ -24,6 +24,8 @@ from tokitai_cli.oracles.formula.reductions import Sums, settled, terms_of
 
 # Terms from which sums are made by blocks of rows, and kept for the next call of the formula.
 _WORTH = 1 << 16
+# Elements of a round of additions, on average, from which it is done as one.
+_LEAST_ROUND = 1 << 10
 
 
 class _Rows(NamedTuple):
@@ -124,15 +126,36 @@ def _scattered(acc: Parts, index: Any, spread: Parts) -> tuple[Sums, NDArray[np.
     np.add.at(counts, index, 1)
     if flat == shape:
         counts += before
+    by_rounds = _is_list(index) and len(index) == len(spread.v) and not (index < 0).any()
+    rounds = _rounds(index, spread.v) if by_rounds else None
 
     def scattered(by: np.ufunc, terms: NDArray[Any]) -> NDArray[Any]:
         whole = np.full(shape, np.inf if by is np.minimum else 0, terms.dtype)
         if whole.dtype != np.float64 and not terms.any():
             return whole
-        getattr(by, "at")(whole, index, terms)  # noqa: B009 - typed as if every ufunc had it
+        if rounds is None:
+            getattr(by, "at")(whole, index, terms)  # noqa: B009 - typed as if every ufunc had it
+            return whole
+        for rows, places in rounds:
+            whole[rows] = by(whole[rows], terms[places])
         return whole
 
     sums = terms_of(spread).folded(scattered)
     if acc.point and acc.finite and not acc.v.any():
         return sums, counts  # there was nothing before
     return terms_of(acc).with_more(sums), counts
+
+
+def _rounds(index: NDArray[Any], terms: Floats) -> list[tuple[Any, Any]] | None:
+    """Rows and places of the first term of each row, of the second, and so on, for `at` in their order.
+
+    numpy's own takes several times as long. None where rounds would be too short for that.
+    """
+    order = np.argsort(index, kind="stable")
+    rows = index[order]
+    counts = np.bincount(rows) if rows.size else np.zeros(0, np.int64)
+    most = int(counts.max(initial=0))
+    if most * _LEAST_ROUND > terms.size:
+        return None
+    nth = np.arange(rows.size) - (np.cumsum(counts) - counts)[rows]
+    return [(rows[nth == one], order[nth == one]) for one in range(most)]

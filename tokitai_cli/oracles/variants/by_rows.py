@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core import parallel
+from tokitai_cli.oracles.formula.kept import keeping
 from tokitai_cli.oracles.formula.parts import BLOCK
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import row_blocks
@@ -70,10 +71,10 @@ def recorded_on_rows(
         return None
     found = []
     for number in (few, more):
-        rows = np.unique(np.linspace(0, count - 1, number).astype(np.int64))
+        rows = row_blocks.some_rows(call, request, param, number)
         try:
             found.append(record(row_blocks.with_rows(call, request, param, rows)))
-        except (ArithmeticError, IndexError, TypeError, ValueError):
+        except row_blocks.TOO_FEW:
             return None
     less, formula = found
     if less.operations != formula.operations or less.behind != formula.behind:
@@ -192,10 +193,12 @@ def longest_row(call: FormulaCall, request: Request, param: str) -> int:
     """Elements of the longest row, of inputs and outputs."""
     count = max(call.params[param], 1)
     rows = [row_blocks.elements(call, request, name) // count for name in request.outputs]
+    naming = row_blocks.naming_of(call, request, param)
+    counts = {param, naming.counted if naming else param}
     rows += [
         array.size // count
         for name, array in call.inputs.items()
-        if param in request.shapes.get(name, ())
+        if counts & set(request.shapes.get(name, ()))
     ]
     return max(rows, default=1)
 
@@ -229,7 +232,8 @@ def _alike_beside(
     rows: NDArray[np.int64],
 ) -> bool:
     """Whether rows have the values in `parts` beside other rows too: else rows are correlated."""
-    return _alike(parts, row_blocks.with_rows(call, request, param, rows).in_double(), rows)
+    values = row_blocks.in_double(call, request, param, rows)
+    return values is not None and _alike(parts, values, rows)
 
 
 def _alike(
@@ -257,7 +261,11 @@ def looked_at(
     }
     precision = msgspec.structs.replace(request.precision, outputs=stored)
     mine = msgspec.structs.replace(request, precision=precision)
-    found, alike = evaluate(row_blocks.with_rows(call, mine, param, piece.rows), mine)
+    try:
+        with keeping():
+            found, alike = evaluate(row_blocks.with_rows(call, mine, param, piece.rows), mine)
+    except row_blocks.TOO_FEW:
+        return None
     count = piece.rows.stop - piece.rows.start
     fits = all(
         found[name].reference.shape == (count, *shapes[name][1:]) and found[name].allowed is None

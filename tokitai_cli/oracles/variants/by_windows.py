@@ -200,8 +200,8 @@ class ByWindows:
 
         def beside(start: int) -> bool:
             strided = slice(first + start, last, len(pieces))
-            less = row_blocks.with_rows(rows.call, rows.request, sample.param, strided)
-            return alike(slice(start, None, len(pieces)), less.in_double())
+            values = row_blocks.in_double(rows.call, rows.request, sample.param, strided)
+            return values is not None and alike(slice(start, None, len(pieces)), values)
 
         within = (sample.rows >= first) & (sample.rows < last)
         values = {name: array[within] for name, array in sample.values.items()}

@@ -38,6 +38,8 @@ class Request(msgspec.Struct, frozen=True):
     trees: list[str] = []
     #: Of inputs and outputs, as the spec writes them.
     shapes: dict[str, list[str]] = msgspec.field(default_factory=dict)
+    #: Inputs of numbers below a param, by name, and that param: its rows are named by them.
+    indices: dict[str, str] = {}
     #: Params and sizes of which no single one may change.
     tied: list[str] = []
     #: Whether the outputs that a kernel stored stand for the arrays that the formula returns under

@@ -54,7 +54,9 @@ def recorded_on_few(call: FormulaCall, request: Request) -> Recorded | None:
         return None
     formula, sample = on_rows
     _require_trees(formula, request)
-    work = formula.work * call.params[sample.param] // sample.rows.size
+    less = rows_of.with_rows(call, request, sample.param, sample.rows)
+    few, every = rows_of.share_of(less, call, request, sample.param)
+    work = formula.work * every // few
     return formula._replace(values={}, sample=sample, work=work)
 
 
@@ -86,7 +88,8 @@ def with_changes(
     sample = sampled(call, request, answers, len(made), work) if most < len(made) else None
     if sample:
         less, rows = sample
-        work = max(work * rows.size // call.params[rows_of.param_of(call, request)], 1)
+        few, every = rows_of.share_of(less, call, request, rows_of.param_of(call, request))
+        work = max(work * few // every, 1)
         size = sum(answers[name].reference[rows].size for name in request.outputs)
         call, most = less, min(room // max(size + calls, 1), _WORK // work)
     if most < len(made):
@@ -139,11 +142,11 @@ def sampled(
     size = sum(answers[name].reference.size for name in request.outputs)
     most = min(_room(size) * count // max(size * times, 1), _WORK * count // (work * times))
     few = max(min(count, _LEAST_ROWS), min(count, most))
-    rows = np.unique(np.linspace(0, count - 1, few).astype(np.int64))
+    rows = rows_of.some_rows(call, request, param, few)
     less = rows_of.with_rows(call, request, param, rows)
     try:
         again = changeable.recorded(less.in_double, request.file).values
-    except (ArithmeticError, IndexError, TypeError, ValueError):
+    except rows_of.TOO_FEW:
         return None
     for name in request.outputs:
         if not rows_of.alike(answers[name].reference[rows], np.asarray(again[name])):
