@@ -25,14 +25,14 @@ from tokitai_cli.build import Artifact, cache, cache_store, entries, failed_reco
 from tokitai_cli.build.compiler import first_errors
 from tokitai_cli.build.inputs import read_depfile, shadows
 from tokitai_cli.build.scan import scan
-from tokitai_cli.build.shared import dynamic_shared_names
 from tokitai_cli.core import flags, process, resources, storage
 from tokitai_cli.core.errors import BuildError, NotRunError, SpecError
 from tokitai_cli.core.model.case import BufferArg, BufferPlan, Case, Role, ScalarValue
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.events import BuildFinished, BuildStarted, Event
 from tokitai_cli.core.model.harness import KernelArg
-from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.source.device_memory import memory_of
+from tokitai_cli.cpp.whole import program_of
 
 ROOT = Path(__file__).resolve().parents[2]
 FIXTURES = Path(__file__).parents[1] / "build_fixtures" / "kernels"
@@ -327,7 +327,7 @@ def test_dynamic_shared_memory_is_named_for_the_linker(
 ) -> None:
     (tmp_path / "other.hpp").write_text("extern __shared__ double included[];\n")
     (tmp_path / "k.hip").write_text(text)
-    assert dynamic_shared_names(source_text.own_texts(tmp_path / "k.hip")) == names
+    assert memory_of([program_of(tmp_path / "k.hip", ())]).dynamic_shared == names
 
 
 @needs_compiler

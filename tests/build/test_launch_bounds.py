@@ -8,8 +8,9 @@ import pytest
 
 from tests.runs import run
 from tests.spec_example import example, write_example
-from tokitai_cli.build.launch_bounds import bound_of
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.cpp.source.launch_bounds import bound_of
+from tokitai_cli.cpp.whole import Program, program_of
 
 TEXT = """
 #define WIDTH 64
@@ -42,21 +43,31 @@ __global__ void unbound(int* x) {}
         ("a::product<float, WIDTH>", 64 * 65),
         ("a::product<float, kUnknown>", 0),
         ("a::free<int>", 0),
-        ("a::twice", 0),
-        ("a::sized", 0),
+        ("a::twice", 2),
+        ("a::sized", 32),
         ("unbound", 0),
         ("nowhere", 0),
     ],
 )
-def test_bounds_are_read_from_the_text(expr: str, bound: int) -> None:
-    assert bound_of(expr, [TEXT], {}) == bound
-    assert bound_of(expr, ["", TEXT], {}) == bound
+def test_bounds_are_read_from_the_tree(tmp_path: Path, expr: str, bound: int) -> None:
+    assert bound_of(program(tmp_path, TEXT), expr) == bound
 
 
-def test_macros_of_the_spec_count() -> None:
+def test_bounds_may_stand_in_a_header_and_at_a_declaration(tmp_path: Path) -> None:
+    (tmp_path / "k.hpp").write_text("__global__ void __launch_bounds__(96) k(int* x);\n")
+    text = '#include "k.hpp"\n__global__ void k(int* x) {}\n'
+    assert bound_of(program(tmp_path, text), "k") == 96
+
+
+def test_macros_of_the_spec_count(tmp_path: Path) -> None:
     text = "__global__ void __launch_bounds__(BLOCK) k() {}"
-    assert bound_of("k", [text], {"BLOCK": "128"}) == 128
-    assert bound_of("k", [text], {}) == 0
+    assert bound_of(program(tmp_path, text, {"BLOCK": "128"}), "k") == 128
+    assert bound_of(program(tmp_path, text), "k") == 0
+
+
+def program(folder: Path, text: str, defines: dict[str, str] | None = None) -> Program:
+    (folder / "k.hip").write_text(text)
+    return program_of(folder / "k.hip", (), defines)
 
 
 @pytest.mark.parametrize(("bound", "verdict"), [(256, Verdict.VERIFIED), (255, Verdict.CRASHED)])

@@ -8,6 +8,7 @@ from pathlib import Path
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import BuildError, Location
 from tokitai_cli.cpp import source_text
+from tokitai_cli.cpp.lexing import directive_in, names_in
 
 _WARNING = r"^(?P<file>/[^:\n]*):(?P<line>\d+):(?P<column>\d+): warning: (?P<text>.*)$"
 _QUOTED = "['\u2018](?P<name>[^'\u2019]+)['\u2019]"
@@ -23,9 +24,9 @@ _HARMLESS = """
     noduplicate not_tail_called opencl_unroll_hint optnone reqd_work_group_size uninitialized
     work_group_size_hint
 """
-_HARMLESS_PRAGMA = (
-    r"\s*#\s*pragma\s+(?:unroll|nounroll|unroll_and_jam|nounroll_and_jam|STDC|omp|GCC|region|endregion|mark"
-    r"|message|nv_\w+|diag_\w+|hd_warning_disable|clang\s+(?:loop|diagnostic|fp|force_cuda_host_device))\b.*"
+_HARMLESS_PRAGMAS = frozenset(
+    """unroll nounroll unroll_and_jam nounroll_and_jam STDC omp GCC region endregion mark message
+       hd_warning_disable clang-loop clang-diagnostic clang-fp clang-force_cuda_host_device""".split()  # noqa: SIM905
 )
 
 
@@ -61,4 +62,8 @@ def _dropped(text: str, file: Path, line: int) -> str:
         return ""
     lines = (source_text.read(file) or b"").decode("utf-8", "replace").splitlines()
     pragma = lines[line - 1] if line <= len(lines) else text
-    return "" if re.fullmatch(_HARMLESS_PRAGMA, pragma) else f"`{pragma.strip()}`"
+    directive, told = directive_in(pragma)
+    words = names_in(told)[:2]
+    name = "-".join(words) if words[:1] == ["clang"] else "".join(words[:1])
+    known = name in _HARMLESS_PRAGMAS or name.startswith(("nv_", "diag_"))
+    return "" if directive == "pragma" and known else f"`{pragma.strip()}`"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tokitai_cli.build.launch_bounds import bound_of
 from tokitai_cli.build.overloads import named_twice, overloads
-from tokitai_cli.build.shared import constant_names, dynamic_shared_names, shares_classes
 from tokitai_cli.core import flags, resources
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest, KernelArg
@@ -21,7 +18,12 @@ from tokitai_cli.cpp.lexing import blank
 from tokitai_cli.cpp.source.source_files import VERSION, has_host_code
 from tokitai_cli.cpp.source_text import own_texts
 
+if TYPE_CHECKING:
+    from tokitai_cli.cpp.whole import Program
+
 _TEMPLATE = "harness.cpp.j2"
+# What the harness asks of a source's tree: sources without are not read for it.
+_MARKS = ("__shared__", "HIP_DYNAMIC_SHARED", "__constant__", "__launch_bounds__")
 # Headers of HIP whose own text a macro of the source could spoil; taken in before it where it asks.
 _HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
@@ -39,29 +41,28 @@ def harness_context(
     in. texts: of the source and its headers, where they are known. models: of the sources.
     """
     texts = tuple(own_texts(request.source, folders)) if texts is None else texts
-    several, bounds = _of_texts(request, texts)
+    plain = [blank(text) for text in texts]
+    several = [named_twice(one.expr, plain) for one in request.kernels]
     defines = flags.definitions(recipe.command) if recipe else dict(request.defines)
-    names = overloads(request, several, folders, defines, models or Models())
+    models = models or Models()
+    names = overloads(request, several, folders, defines, models)
     taken = {"taken": VERSION} if has_host_code(texts) else {}
-    constants = constant_names(texts)
+    marked = any(word in text for text in plain for word in _MARKS)
+    programs = _programs(request, recipe, folders, models) if marked else []
     return {
         **taken,
         **({"cuda": True} if request.source.suffix in {".cu", ".cuh"} else {}),
-        **({"constants": constants} if constants else {}),
+        **_memory(programs),
         "source": str(request.source),
         "kernels": [
             {
                 "expr": kernel.expr,
                 **_address(expr, index),
-                "bound": bound,
+                "bound": _bound(kernel.expr, programs),
                 "args": [_argument(arg) for arg in kernel.args],
             }
-            for index, (kernel, expr, bound) in enumerate(
-                zip(request.kernels, names, bounds, strict=True)
-            )
+            for index, (kernel, expr) in enumerate(zip(request.kernels, names, strict=True))
         ],
-        "dynamic_shared": dynamic_shared_names(texts),
-        "shared_classes": shares_classes(texts),
         "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
         "macros": list(flags.macros(recipe.command)) if recipe else [],
         "branch": dict(recipe.branch) if recipe else {},
@@ -70,16 +71,38 @@ def harness_context(
     }
 
 
-@functools.lru_cache(maxsize=8)
-def _of_texts(request: HarnessRequest, texts: tuple[str, ...]) -> tuple[list[bool], list[int]]:
-    """Of each kernel, whether others may have its name, and the most threads of its blocks.
+def _programs(
+    request: HarnessRequest, recipe: Recipe | None, folders: Sequence[Path], models: Models
+) -> list[Program]:
+    """The source as each pass of the compiler reads it."""
+    from tokitai_cli.cpp.policy import CUDA, passes_of  # parsers that other builds do without
+    from tokitai_cli.cpp.programs import Programs
 
-    Kept for the builds of one source for several tools, and for the runs of each of its variants.
-    """
-    defines = dict(request.defines)
-    bounds = [bound_of(one.expr, texts, defines) for one in request.kernels]
-    plain = [blank(text) for text in texts]
-    return [named_twice(one.expr, plain) for one in request.kernels], bounds
+    read = models.of(Programs)
+    if recipe is None:
+        return [read.of(request.source, folders, dict(request.defines))]
+    cuda, defines = request.source.suffix in CUDA, flags.definitions(recipe.command)
+    passes = passes_of(recipe.device, recipe.arch, cuda, defines, recipe.branch)
+    found = (read.read(request.source, folders, one) for one in passes)
+    return list({id(one): one for one in found}.values())
+
+
+def _bound(expr: str, programs: Sequence[Program]) -> int:
+    """Most threads of a kernel's blocks; 0 where nothing says so."""
+    if not programs:
+        return 0
+    from tokitai_cli.cpp.source.launch_bounds import bound_of
+
+    return next(filter(None, (bound_of(one, expr) for one in programs)), 0)
+
+
+def _memory(programs: Sequence[Program]) -> dict[str, Any]:
+    """What the template is told of the memory that a source declares."""
+    if not programs:
+        return {"dynamic_shared": [], "shared_classes": False}
+    from tokitai_cli.cpp.source.device_memory import memory_of
+
+    return memory_of(programs)._asdict()
 
 
 def _address(expr: str, index: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +9,11 @@ from typing import TYPE_CHECKING
 from tokitai_cli.core.model.harness import HarnessRequest, KernelEntry
 from tokitai_cli.core.model.models import Models
 from tokitai_cli.cpp import kernel_names
+from tokitai_cli.cpp.lexing import called_names
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.source.signatures import Kernel
     from tokitai_cli.cpp.whole import Program
-
-
-# Parameters with inner extents, `x[][3]` or `(*x)[3]`: types by which none can be chosen here.
-_INNER = re.compile(r"\]\s*\[|\(\s*\*")
 
 
 def overloads(
@@ -39,7 +35,7 @@ def overloads(
     whole = models.of(Programs).of(request.source, folders, defines)
     kernels = kernels_of(whole)
     return [
-        _typed(one, kernels) if more and not _alone(one.expr, whole, kernels) else one.expr
+        _typed(one, whole, kernels) if more and not _alone(one.expr, whole, kernels) else one.expr
         for one, more in zip(request.kernels, several, strict=True)
     ]
 
@@ -47,8 +43,8 @@ def overloads(
 def named_twice(expr: str, texts: Sequence[str]) -> bool:
     """Whether a name without types may be that of more than one function of these plain texts."""
     _, types = kernel_names.overload(expr)
-    last = re.escape(kernel_names.instance(expr).last)
-    return not types and sum(len(re.findall(rf"\b{last}\s*\(", text)) for text in texts) > 1
+    last = kernel_names.instance(expr).last
+    return not types and sum(called_names(text).count(last) for text in texts) > 1
 
 
 def _alone(expr: str, whole: Program, kernels: Sequence[Kernel]) -> bool:
@@ -58,11 +54,11 @@ def _alone(expr: str, whole: Program, kernels: Sequence[Kernel]) -> bool:
     return declared == 1 and any(one.name == last for one in kernels)
 
 
-def _typed(entry: KernelEntry, kernels: Sequence[Kernel]) -> str:
+def _typed(entry: KernelEntry, whole: Program, kernels: Sequence[Kernel]) -> str:
     """The entry's name with the types of the one kernel that takes its arguments."""
     if "<" in entry.expr:
         return entry.expr
-    from tokitai_cli.cpp.source.signatures import types_of
+    from tokitai_cli.cpp.source.signatures import nests_declarators, types_of
 
     wanted, given = f"::{entry.expr.removeprefix('::')}", len(entry.args)
     fitting = {
@@ -70,7 +66,7 @@ def _typed(entry: KernelEntry, kernels: Sequence[Kernel]) -> str:
         for one in kernels
         if f"::{one.qualified}".endswith(wanted)
         and not (one.template or one.open or len(one.parameters) < given)
-        and not _INNER.search(one.text)
+        and not nests_declarators(whole, one)  # types by which none can be chosen here
         and all(rest.default for rest in one.parameters[given:])
         and all(
             known.takes(arg.kind, arg.dtype)

@@ -13,7 +13,7 @@ from tokitai_cli.build.ptx import first_instruction
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import BuildError, Location
 from tokitai_cli.core.model.device import ASSEMBLY, TRAITS
-from tokitai_cli.cpp.lexing import blank
+from tokitai_cli.cpp.lexing import blank, called_names, directive_in
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -31,9 +31,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 _LONGEST = 200  # lines of a statement
-_LINE = re.compile(r'[ \t]*#[ \t]*line[ \t]+(\d+)(?:[ \t]+"([^"]*)")?')
-_CONDITIONAL = re.compile(r"[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b")
-_GUARDED = re.compile(r"[ \t]*#[ \t]*ifndef[ \t]+(\w+)\s*\n[ \t]*#[ \t]*define[ \t]+\1\b")
+_DEEPER = {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}  # by each directive
 
 
 def scan(text: str, device: str) -> list[Finding]:
@@ -50,15 +48,17 @@ def scan(text: str, device: str) -> list[Finding]:
     file, number = "", 0
     for at, line in enumerate(plain.splitlines(), start=1):
         number += 1
-        if said := _LINE.match(whole_lines[at - 1]):  # of what was taken out of a program
-            file, number = said[2] or file, int(said[1]) - 1
+        directive, told = directive_in(line)
+        count = told.partition(" ")[0]
+        if directive == "line" and count.isdigit():  # of what was taken out of a program
+            path = whole_lines[at - 1].partition('"')[2].partition('"')[0]
+            file, number = path or file, int(count) - 1
             continue
-        conditional = _CONDITIONAL.match(line)
-        if conditional:
-            depth += -1 if conditional.group(1) == "endif" else 1
+        if directive in _DEEPER:
+            depth += _DEEPER[directive]
             continue
         # An #include's path is no literal to the preprocessor, but was blanked as one.
-        whole = whole_lines[at - 1] if re.match(r"\s*#\s*include\b", line) else line
+        whole = whole_lines[at - 1] if directive == "include" else line
         for pattern, what in patterns.items():
             match = next((one for one in re.finditer(pattern, whole) if one[0] not in ours), None)
             if match and not any(key[:2] == (file, number) for key in found):
@@ -82,7 +82,7 @@ def _defined(headers: Path) -> frozenset[str]:
     """Builtins of AMD's compiler that a device's own headers define."""
     file = headers / "tokitai_host" / "builtins.hpp"
     text = file.read_text("utf-8") if file.is_file() else ""
-    return frozenset(re.findall(r"__builtin_amdgcn_\w+(?=\()", text))
+    return frozenset(one for one in called_names(text) if one.startswith("__builtin_amdgcn_"))
 
 
 def refuse_cuda(source: Path, texts: Iterable[str], device: str) -> None:
@@ -121,5 +121,7 @@ def refuse(source: Path, text: str, device: str) -> list[Finding]:
 
 
 def _has_include_guard(plain: str) -> bool:
-    code = plain.lstrip()
-    return _GUARDED.match(code) is not None
+    """Whether the text begins as a header does: `#ifndef NAME` and `#define NAME`."""
+    lines = (line for line in plain.splitlines() if line.strip())
+    (first, name), (second, told) = (directive_in(next(lines, "")) for _ in range(2))
+    return (first, second) == ("ifndef", "define") and told.split()[:1] == [name]

@@ -11,12 +11,12 @@ import msgspec
 
 from tokitai_cli.build import branches
 from tokitai_cli.build.ptx import translated
-from tokitai_cli.build.shared import dynamic_shared_names, shares_classes
 from tokitai_cli.core import flags
 from tokitai_cli.core.linked_folders import links_of
 from tokitai_cli.core.model.device import Recipe
 from tokitai_cli.core.model.harness import HarnessRequest
 from tokitai_cli.core.model.models import Models
+from tokitai_cli.cpp.lexing import names_in
 
 if TYPE_CHECKING:
     from tokitai_cli.cpp.extraction import ExtractedProgram
@@ -36,7 +36,7 @@ def write_extracted(
     from tokitai_cli.cpp.policy import CUDA, passes_of
     from tokitai_cli.cpp.programs import Programs
 
-    wanted = {word for kernel in request.kernels for word in re.findall(r"\w+", kernel.expr)}
+    wanted = {word for kernel in request.kernels for word in names_in(kernel.expr)}
     wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
     cuda = request.source.suffix in CUDA
     passes = passes_of(
@@ -53,12 +53,9 @@ def write_extracted(
 
 def context_of(taken: ExtractedProgram) -> dict[str, Any]:
     """What the harness says of the source, by the text that stands for it."""
-    texts = [taken.text]
-    return {
-        "source": _FILE,
-        "dynamic_shared": dynamic_shared_names(texts),
-        "shared_classes": shares_classes(texts),
-    }
+    from tokitai_cli.cpp.source.device_memory import memory_in
+
+    return {"source": _FILE, **memory_in(taken.text)._asdict()}
 
 
 def extraction_notes(taken: ExtractedProgram) -> Iterator[str]:

@@ -8,6 +8,7 @@ import tree_sitter_cuda
 from tree_sitter import Language, Node, Query, QueryCursor
 
 from tokitai_cli.cpp.declarations import marks_of
+from tokitai_cli.cpp.lexing import directive_in
 from tokitai_cli.cpp.tree import child, text_of, walk
 from tokitai_cli.cpp.whole import Program, Source
 
@@ -83,9 +84,10 @@ def _dark_value(source: Source, name: str) -> str:
     """What a definition in a branch of the preprocessor that is not taken says; empty for none."""
     for text in source.unit.looked_for.values():
         for line in (text or "").splitlines() if name in (text or "") else ():
-            words = line.replace("#", "# ", 1).split()
-            if words[:3] == ["#", "define", name] and len(words) > 3:
-                return words[3]
+            directive, told = directive_in(line)
+            words = told.split() if directive == "define" else []
+            if words[:1] == [name] and len(words) > 1:
+                return words[1]
     return ""
 
 

@@ -66,7 +66,6 @@ _INCLUDE = re.compile(
     r"^[ \t]*#[ \t]*(?:include(?:_next)?|import)[ \t]*([\"<][^\">\n]+)[\">]", re.MULTILINE
 )
 _CALLED = re.compile(r"([A-Za-z_$][\w$]*)\s*\(")
-_MORE_DIGITS = re.compile(r"(?<=\d{1100})\d+")
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_]*"
 #: A name, qualified or not, for a template the brackets around its arguments, and types behind it.
 KERNEL_NAME = re.compile(
@@ -117,20 +116,24 @@ def put_in(text: str, names: Mapping[str, str]) -> str:
     return "".join(found)
 
 
-def shortened(text: str) -> str:
-    """The text without the digits of numbers beyond those that any type holds."""
-    return _MORE_DIGITS.sub("", text)
-
-
-def called_names(text: str) -> set[str]:
-    """Names that a parenthesis follows."""
-    return set(_CALLED.findall(text))
+def called_names(text: str) -> list[str]:
+    """Names that a parenthesis follows, in the order of the text."""
+    return _CALLED.findall(text)
 
 
 def included_names(text: str) -> Iterator[tuple[int, str]]:
     """Place and name of each #include, with its quotes or brackets."""
     for match in _INCLUDE.finditer(text):
         yield match.start(), match[1] + (">" if match[1][0] == "<" else '"')
+
+
+def directive_in(line: str) -> tuple[str, str]:
+    """Name and text of the preprocessor's directive that a line is; empty for another line."""
+    front, mark, rest = line.partition("#")
+    if not mark or front.strip():
+        return "", ""
+    name = _NAME.match(rest := rest.strip())
+    return (name[0], rest[name.end() :].strip()) if name is not None else ("", rest)
 
 
 def words_of(text: str) -> list[str] | None:

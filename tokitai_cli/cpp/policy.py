@@ -18,6 +18,7 @@ _COMMON = {
     "__linux__": "1",
     "__x86_64__": "1",
     "__restrict": "__restrict__",
+    "HIP_DYNAMIC_SHARED(type, name)": "extern __shared__ type name[];",
 }
 #: What nvcc's cuda_runtime.h defines for every .cu file, before its first line.
 RUNTIME = {"CUDART_VERSION": "12040", "CUDA_VERSION": "12040", "__CUDACC__": "1"}

@@ -46,16 +46,6 @@ def parsed_type(text: str) -> Node | None:
     return child(next(iter(root.named_children), None), "type") if not root.has_error else None
 
 
-def indexes_others(body: str, pointer: str) -> bool:
-    """Whether a body speaks of what lies behind the first element of a pointer."""
-    return any(
-        node.type == "subscript_expression"
-        and text_of(child(node, "argument")) == pointer
-        and text_of(child(node, "indices")).strip("[] ") != "0"
-        for node in walk(parse(f"void f() {body}".encode()))
-    )
-
-
 def text_of(node: Node | None) -> str:
     """A node's text on one line; empty for None."""
     return " ".join((node.text or b"").decode(errors="replace").split()) if node is not None else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tokitai_cli.core import resources
-from tokitai_cli.cpp.lexing import without_comments
+from tokitai_cli.cpp.lexing import included_names, without_comments
 from tokitai_cli.cpp.preprocessed_unit import Unit
 
 # Standard headers of the host alone, which cost a compiler time.
@@ -67,7 +67,7 @@ def write_lines(unit: Unit, text: str, std: bool, optional: dict[str, None]) -> 
         offset += len(own) + 1
         if not line.strip():
             continue
-        name = included(line)
+        name = next((told for _, told in included_names(line)), None)
         if name is not None:
             if name not in asked or name == "<assert.h>":
                 asked.add(name)
@@ -88,16 +88,6 @@ def _led(expected: tuple[str, int], place: tuple[str, int]) -> Iterator[str]:
         yield "\n" * gap
     else:
         yield f"#line {place[1]} {quoted(Path(place[0]))}\n"
-
-
-def included(line: str) -> str | None:
-    """The name that a line takes in, with its quotes or brackets; None for another line."""
-    words = line.strip().removeprefix("#").strip() if line.lstrip().startswith("#") else ""
-    if not words.startswith(("include", "import")):
-        return None
-    begin = min((at for at in (words.find('"'), words.find("<")) if at >= 0), default=-1)
-    end = words.find(">" if words[begin] == "<" else '"', begin + 1) if begin >= 0 else -1
-    return words[begin : end + 1] if end > 0 else None
 
 
 def _taken_in(name: str, std: bool, optional: dict[str, None]) -> Iterator[str]:

@@ -21,9 +21,11 @@ from tokitai_cli.cpp.host.launch import Launch
 from tokitai_cli.cpp.host.launches import launches_of
 from tokitai_cli.cpp.host.written import number_of
 from tokitai_cli.cpp.source.constants import constants_of
+from tokitai_cli.cpp.source.launch_bounds import most_threads
+from tokitai_cli.cpp.source.reached import reached
 from tokitai_cli.cpp.source.signatures import Kernel, instantiated, kernels_of, types_of
 from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
-from tokitai_cli.cpp.source.variables import Variable, reached_text, variables_of
+from tokitai_cli.cpp.source.variables import Variable, variables_of
 from tokitai_cli.cpp.tiles import facts_of
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.arguments import qualified, template_arguments
@@ -135,9 +137,10 @@ def _draft(asked: _Asked) -> Draft:
         instance += (
             f"({qualified(types_of(parameters), itertools.chain(*program.pieces.values()))})"
         )
+    parts = reached(program, kernel)
     leaves = LaunchArguments(program)
     for index, one in enumerate(parameters):
-        leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), kernel.body)
+        leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), *parts[:1])
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
     numbers = {name: {"true": "1", "false": "0"}.get(text, text) for name, text in given.items()}
     facts = facts_of(program, kernel, numbers)
@@ -155,13 +158,12 @@ def _draft(asked: _Asked) -> Draft:
         launch = _with_members(launch, members, given | called)
     constants = constants_of(program) | given
     source = (source_text.read(kernel.file) or b"").decode("utf-8", "replace")
-    reached = reached_text(program, kernel, heads=True)
     host = {} if origin.room else _of_host(launch, leaves)
     if launch is None and not origin.room:
         launch = _commented(program, kernel, source, constants)
     subject = DraftSubject(
-        kernel, instance, guessed, leaves, launch, origin, constants, source, reached, host, reading,
-        own_shapes=op is None,
+        kernel, instance, guessed, leaves, launch, origin, constants, source, parts, host, reading,
+        most_threads(program, kernel, arguments), own_shapes=op is None,
     )  # fmt: skip
     model, formula = draft_of(subject)
     if op is not None:

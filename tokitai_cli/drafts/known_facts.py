@@ -12,6 +12,7 @@ from tokitai_cli.cpp.body.polynomial import Polynomial, variable
 from tokitai_cli.cpp.host.launch import Launch, name_in
 from tokitai_cli.cpp.launch_facts import whole_parts
 from tokitai_cli.cpp.layouts import Layouts
+from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
 from tokitai_cli.drafts.host_words import said
 from tokitai_cli.drafts.leaves import LaunchArguments, free
@@ -77,12 +78,14 @@ class DraftSubject(NamedTuple):
     constants: Mapping[str, str]
     #: Text of its file.
     source: str
-    #: Of the kernel and all that it calls.
-    reached: str
+    #: The kernel and all that it calls.
+    reached: Sequence[Part]
     #: Numbers that the host passes.
     host: Mapping[str, float]
     #: What a walk over its body tells.
     reading: Reading
+    #: Threads that a block may have by the kernel's `__launch_bounds__`; 0 where they do not say it.
+    most_threads: int
     #: Whether the draft finds shapes of its own: an op that it starts from has others.
     own_shapes: bool
 
@@ -102,7 +105,6 @@ class Known:
         self.subject = subject
         self.kernel, self.leaves, self.origin = subject.kernel, subject.leaves, subject.origin
         self.launch, self.constants = subject.launch, subject.constants
-        self.reached = subject.reached
         self.sizes_of_host: dict[str, str] = {}
         self.host_values: dict[str, int] = {}
         self.nulls = self._nulls()

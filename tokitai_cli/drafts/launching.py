@@ -124,9 +124,8 @@ class Launching:
     def _told_block(self) -> Extents:
         facts = self._known.layouts.facts
         flat = "threadIdx.y" not in facts.launch
-        bounds = re.search(r"__launch_bounds__\s*\(\s*(\w+)", self._known.kernel.text)
-        limit = self._known.number(bounds[1]) if flat and bounds else ""
-        told = block_of(facts) or ([limit] if limit else [])
+        limit = self._known.subject.most_threads if flat else 0
+        told = block_of(facts) or ([str(limit)] if limit else [])
         told = told if product(told) <= MOST_BLOCK else []
         return self._extents("block", told or (_BLOCK if flat else _FLAT_BLOCK))
 

@@ -11,6 +11,8 @@ from tokitai_cli.core import expressions
 from tokitai_cli.cpp.body.symbolic_values import Access
 from tokitai_cli.cpp.elements import lanes
 from tokitai_cli.cpp.lexing import names_in, put_in
+from tokitai_cli.cpp.program_parts import Part
+from tokitai_cli.cpp.source.reached import indexes_others
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.struct_layout import (
     bytes_of,
@@ -22,7 +24,6 @@ from tokitai_cli.cpp.source.struct_layout import (
 from tokitai_cli.cpp.source.types import ENUM
 from tokitai_cli.cpp.source.variables import Variable
 from tokitai_cli.cpp.structs import accessor_of
-from tokitai_cli.cpp.tree import indexes_others
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.drafts.model import Flow, Guess
@@ -99,8 +100,8 @@ class LaunchArguments:
             count = lanes(one.element.type)
             self.variables[name] = one, [*extents, count][: len(extents) + (count > 1)] or [1], role
 
-    def add(self, parameter: Parameter, body: str = "") -> None:
-        """One parameter of the kernel, the next; body: the kernel's."""
+    def add(self, parameter: Parameter, kernel: Part | None = None) -> None:
+        """One parameter of the kernel, the next; kernel: its part of the unit."""
         enumerator = parameter.kind == "scalar" and parameter.dtypes == ENUM
         name = "0" if enumerator else self._unique(parameter.name)
         named = msgspec.structs.replace(parameter, name=name)
@@ -117,7 +118,7 @@ class LaunchArguments:
             if told is None or is_union(self._program, parameter.type):
                 self._refuse(parameter)
             else:
-                several = pointee and indexes_others(body, place)
+                several = pointee and kernel is not None and indexes_others(kernel, place)
                 why = "that the pointer leads to one struct" if several else ""
                 self.structs[named.name] = Guess(told, why)
         elif parameter.kind in _REASONS:

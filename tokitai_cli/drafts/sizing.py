@@ -12,6 +12,7 @@ from tokitai_cli.core.errors import SpecError
 from tokitai_cli.cpp.host.runtime import WARP
 from tokitai_cli.cpp.launch_facts import LANES, subtracted
 from tokitai_cli.cpp.layout_relations import spans, within
+from tokitai_cli.cpp.source.reached import pointed_types
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import (
     MOST_BLOCK,
@@ -29,11 +30,9 @@ _FEW = 4  # of a size that blocks count
 _ROOM = 1 << 21  # elements of an array that nothing bounds
 _LARGEST = 4096  # that a size is raised to for a second block
 _HELD, _KEPT = 1 << 22, 3  # elements of a shape's arrays, and what a size is not cut below for that
-_VECTORS = re.compile(
-    r"\b[a-z_]+[248]\s*(?:const\s*)?\*|[Pp]acked128|load128|[vV]ec(?:_t|_type)?\s*(?:const\s*)?\*"
-)
-
-
+# Names of types that hold several numbers, and of what packs them.
+_VECTORS = re.compile(r"[a-z_]+[248]|.*[vV]ec(?:_t|_type)?")
+_PACKING = re.compile(r"[Pp]acked128|load128")
 _RAISES = (1, 3, 7, 16, 19, 35, 67, 131, *(3 * 2**at + 7 for at in range(6, 18)))
 
 
@@ -50,7 +49,7 @@ class Sizing:
         known = self._known
         names = [one.name for one in known.sizes]
         told = dict(zip(names, defaults(len(names)), strict=True)) | known.host_values
-        if _VECTORS.search(known.reached):  # a row begins where a vector may
+        if self._packs:  # a row begins where a vector may
             told = {name: n if n % 8 == 0 else 8 * n + 8 for name, n in told.items()}
         for name in names:
             others = subtracted(known.layouts.facts, name)
@@ -67,6 +66,15 @@ class Sizing:
         told = self._affordable(self._within(told))
         told = told if known.origin.room else self.fitted(told)
         return told or {"elements": self._launching.whole or SIZE}
+
+    @property
+    def _packs(self) -> bool:
+        """Whether the kernel speaks of vectors behind pointers, by the names of types."""
+        parts = self._known.subject.reached
+        words = (word for one in parts for word in one.words)
+        return any(map(_VECTORS.fullmatch, pointed_types(parts))) or any(
+            map(_PACKING.search, words)
+        )
 
     @functools.cached_property
     def reach(self) -> Reach:

@@ -12,6 +12,7 @@ from tokitai_cli.core.model.spec import MOST_OF_NAME
 from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient
 from tokitai_cli.cpp.launch_facts import limits, multiples
 from tokitai_cli.cpp.size_words import polynomial_of
+from tokitai_cli.cpp.source.device_memory import declares_dynamic
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.array_drafts import array_draft
 from tokitai_cli.drafts.array_draws import draw_for_ending
@@ -36,12 +37,6 @@ from tokitai_cli.drafts.reaching import Reaching, count
 from tokitai_cli.drafts.sizing import Sizing
 from tokitai_cli.drafts.suites import quick, requirements, tested
 
-SHARED = re.compile(
-    r"\b(?:extern\b(?P<before>[^;]*)\b__shared__|__shared__\s+extern)\b"
-    r"\s*(?P<type>[^;]*?)\s*\b(?P<name>\w+)\s*\[\s*\]"
-    r"|\bHIP_DYNAMIC_SHARED\s*\(\s*(?P<hip_type>[^,]*),\s*(?P<hip_name>\w+)"
-    r"|\bextern\b[^;]*\b__shared__\b"
-)
 _SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
 ALL_SHARED = 65536  # bytes of shared memory that a block can have
 
@@ -175,7 +170,7 @@ def _launch(known: Known, launching: Launching, sizing: Sizing) -> LaunchDraft:
         None if one.name in known.nulls else known.passed.get(one.name, one.name)
         for one in known.leaves.args
     ]
-    shared = _shared(known, launching) if SHARED.search(known.reached) else None
+    shared = _shared(known, launching) if declares_dynamic(known.subject.reached) else None
     return LaunchDraft(
         kernel=Guess(known.subject.instance, stands),
         grid=Guess(sizing.started(), launching.grid.why),
@@ -198,14 +193,14 @@ def _shared(known: Known, launching: Launching) -> Guess[str]:
 
 def _shared_room(known: Known, sizing: Sizing, told: str) -> int:
     """Bytes beside those that are told, which the indices reach at the guessed sizes."""
-    array = SHARED.search(known.kernel.body)
-    name = (array["name"] or array["hip_name"]) if array else None
-    words = [array[one] or "" for one in ("before", "type", "hip_type")] if array else []
-    size = bytes_of(" ".join(" ".join(words).split()), known.constants) if name else ""
-    if not name or not size.isdigit():
+    local = known.subject.reading.facts.local
+    dynamic = (name for name, one in local.items() if one.shared and one.extents is None)
+    name = next(dynamic, None)
+    size = bytes_of(local[name].type, known.constants) if name is not None else ""
+    if name is None or not size.isdigit():
         return 0
     held = count(told, sizing.values)
-    more = (sizing.reach.bounds.elements(f"local {name}", least=True) or 0) * int(size) - held
+    more = (sizing.reach.bounds.elements(name, least=True) or 0) * int(size) - held
     return more if 0 < more <= ALL_SHARED - held else 0
 
 

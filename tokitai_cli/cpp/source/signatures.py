@@ -13,11 +13,11 @@ import msgspec
 
 from tokitai_cli.core import resources
 from tokitai_cli.cpp.declarations import declared, parameters_of
-from tokitai_cli.cpp.lexing import names_in, put_in, shortened
+from tokitai_cli.cpp.lexing import names_in, put_in
 from tokitai_cli.cpp.source.classes import TemplateParameter, template_of
 from tokitai_cli.cpp.source.source_files import SYSTEM
 from tokitai_cli.cpp.source.types import Types, known_types, unqualified
-from tokitai_cli.cpp.tree import child, declarator_of, name_of
+from tokitai_cli.cpp.tree import child, declarator_of, first, name_of
 from tokitai_cli.cpp.unit_text import is_standard
 from tokitai_cli.cpp.whole import Program, remembered
 
@@ -83,7 +83,6 @@ class Kernel(msgspec.Struct, frozen=True):
     file: Path
     line: int
     text: str
-    body: str
     open: bool  # its parameters are not all known: a pack, or what could not be read
     parted: bool = False  # a condition of the preprocessor decides about some of them
 
@@ -120,7 +119,6 @@ def kernels_of(program: Program) -> list[Kernel]:
                     source.file(piece.begin),
                     source.line(piece.begin),
                     head,
-                    shortened(source.plain[piece.body : piece.end]),
                     is_open,
                     source.is_parted(piece.begin, piece.body),
                 )
@@ -171,6 +169,13 @@ def declaration_of(program: Program, kernel: Kernel) -> tuple[Tree, Declaration]
             if same and tree.place(one.outer) == (kernel.file, kernel.line):
                 return tree, one
     return None
+
+
+def nests_declarators(program: Program, kernel: Kernel) -> bool:
+    """Whether it has a parameter of rows, `x[][3]` or `(*x)[3]`, or of a function's address."""
+    known = declaration_of(program, kernel)
+    declared = known[1].parameters if known is not None else ()
+    return any(one.inner or first(one.node, "function_declarator") for one in declared)
 
 
 def instantiated(

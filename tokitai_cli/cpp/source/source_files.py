@@ -10,7 +10,7 @@ import msgspec
 
 from tokitai_cli.core import resources
 from tokitai_cli.cpp import lexing, source_text
-from tokitai_cli.cpp.lexing import blank, included_names, names_in
+from tokitai_cli.cpp.lexing import blank, directive_in, included_names, names_in
 
 VERSION = 7  # of what is taken out of a program: belongs to the key of a build
 SYSTEM = (Path("/usr/local/include"), Path("/usr/include"))  # where every compiler looks
@@ -111,10 +111,10 @@ def _without_guarded(text: str) -> str:
     """The text without what `#ifndef TOKITAI` leaves out."""
     kept, left_out = list[str](), False
     for line in text.splitlines(keepends=True):
-        words = line.replace("#", " # ", 1).split()
-        if words[:3] == ["#", "ifndef", "TOKITAI"]:
+        directive, told = directive_in(line)
+        if directive == "ifndef" and told.split()[:1] == ["TOKITAI"]:
             left_out = True
-        elif left_out and words[:2] in (["#", "endif"], ["#", "else"]):
+        elif left_out and directive in {"endif", "else"}:
             left_out = False
         elif not left_out:
             kept.append(line)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import msgspec
 from tree_sitter import Node
 
 from tokitai_cli.cpp.arithmetic import constant
 from tokitai_cli.cpp.declarations import marks_of, parameter_in
-from tokitai_cli.cpp.lexing import names_in
-from tokitai_cli.cpp.source.signatures import Kernel, Parameter, bindable
+from tokitai_cli.cpp.source.signatures import Parameter, bindable
 from tokitai_cli.cpp.source.types import known_types
 from tokitai_cli.cpp.tree import is_function
-from tokitai_cli.cpp.whole import Program, remembered
+from tokitai_cli.cpp.whole import Program
 
 _MARKS = {"__device__", "__constant__", "__managed__"}
 
@@ -59,37 +58,3 @@ def _plain(node: Node) -> Iterator[Node]:
     for one in node.children_by_field_name("declarator"):
         if one.type != "init_declarator" and not is_function(one):
             yield one
-
-
-def reached_text(program: Program, kernel: Kernel, heads: bool = False) -> str:
-    """The kernel's body, those of the functions that it reaches by name, and its shared arrays.
-
-    heads: whether functions have what stands in front of their bodies too.
-    """
-    return "\n".join(_closure(kernel.body, _bodies(program, heads)))
-
-
-@remembered
-def _bodies(program: Program, heads: bool) -> dict[str, list[str]]:
-    """Functions and shared arrays by name, as `reached_text` has them."""
-    bodies: dict[str, list[str]] = {}
-    for path, pieces in program.pieces.items():
-        for piece in pieces:
-            mentions = piece.kind in {"variable", "class"} and "__shared__" in piece.words
-            is_shared = mentions and (piece.kind == "class" or "__shared__" in piece.marks)
-            if is_shared or (piece.kind == "function" and not piece.kernel):
-                begin = piece.begin if is_shared or heads else piece.body
-                for name in piece.names:
-                    bodies.setdefault(name, []).append(program.texts[path].plain[begin : piece.end])
-    return bodies
-
-
-def _closure(body: str, bodies: Mapping[str, list[str]]) -> Iterator[str]:
-    known: set[str] = set()
-    waiting = [body]
-    while waiting:
-        text = waiting.pop()
-        yield text
-        new = {name for name in names_in(text) if name in bodies} - known
-        known |= new
-        waiting += [one for name in sorted(new) for one in bodies[name]]
