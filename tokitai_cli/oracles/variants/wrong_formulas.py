@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.oracles.variants.steps import Steps
+
 Array = NDArray[Any]
 Call = Callable[[Callable[[Any], Any]], Mapping[str, Any]]
 
@@ -165,11 +167,14 @@ class Behind(NamedTuple):
 class Tape:
     """Counts operations, and says of each whether it is the one to change."""
 
+    is_repeating = False
+
     def __init__(self, file: str, change: Change | None) -> None:
         self.operations: list[Operation] = []
         #: Elements that the operations went over so far; of products, what takes as long.
         self.work = 0
         self.is_recording = change is None
+        self.steps = Steps(lost=not self.is_recording)
         self._file = file
         self._change = change
         self._place = -1
@@ -207,6 +212,7 @@ class Recorded(NamedTuple):
     work: int
     #: Of a large case, the rows that this is of (`by_rows.Sample`); None where it is of all.
     sample: Any = None
+    steps: Steps | None = None
 
     def changes(self) -> list[Change]:
         """All changes of the operations; of one that a loop repeats, in some of its passes."""

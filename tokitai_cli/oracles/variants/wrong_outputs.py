@@ -17,6 +17,7 @@ from tokitai_cli.oracles.variants import changeable
 from tokitai_cli.oracles.variants import row_blocks as rows_of
 from tokitai_cli.oracles.variants.by_rows import recorded_on_rows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
+from tokitai_cli.oracles.variants.steps import Steps
 from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Change, Recorded
 
 # Elements of all wrong outputs of a case up to which all rows are changed, and changes that are tried
@@ -57,7 +58,7 @@ def recorded_on_few(call: FormulaCall, request: Request) -> Recorded | None:
     less = rows_of.with_rows(call, request, sample.param, sample.rows)
     few, every = rows_of.share_of(less, call, request, sample.param)
     work = formula.work * every // few
-    return formula._replace(values={}, sample=sample, work=work)
+    return formula._replace(values={}, sample=sample, work=work, steps=None)
 
 
 def _require_trees(formula: Recorded, request: Request) -> None:
@@ -83,11 +84,11 @@ def with_changes(
     made = formula.changes()
     calls = _OPERATION * max(0, len(formula.operations) - _FEW_OPERATIONS)
     size = sum(parts.reference.size for parts in answers.values())
-    rows, room, work = None, _room(size), max(formula.work, 1)
+    rows, room, work, steps = None, _room(size), max(formula.work, 1), formula.steps
     most = min(room // max(size + calls, 1), _WORK // work)
     sample = sampled(call, request, answers, len(made), work) if most < len(made) else None
     if sample:
-        less, rows = sample
+        less, rows, steps = sample
         few, every = rows_of.share_of(less, call, request, rows_of.param_of(call, request))
         work = max(work * few // every, 1)
         size = sum(answers[name].reference[rows].size for name in request.outputs)
@@ -104,13 +105,14 @@ def with_changes(
     if rows is not None:
         references = {name: one[rows] for name, one in references.items()}
     changes: dict[str, dict[str, NDArray[Any]]] = {name: {} for name in answers}
+    unaltered = _Unaltered(references, {} if steps is None else steps.values)
     for change in made:
         try:
-            outputs = changeable.outputs(call.in_double, change)
+            outputs = changeable.outputs(call.in_double, change, steps)
         except (ArithmeticError, IndexError, TypeError, ValueError):
             continue  # such a change makes no output
         right = {name: one for name, one in references.items() if name in outputs}
-        same = {name for name, one in right.items() if _same(one, outputs[name])}
+        same = {name for name in right if unaltered.has(name, outputs[name])}
         # A place that nothing alters is told of: no row has what would, such as equal values. So is a
         # side of a condition that no element takes, and a limit that none reaches.
         alters_none = len(same) == len(right)
@@ -129,8 +131,8 @@ def with_changes(
 
 def sampled(
     call: FormulaCall, request: Request, answers: Mapping[str, ArrayParts], times: int, work: int
-) -> tuple[FormulaCall, NDArray[np.int64]] | None:
-    """The case with so few of its rows that it can be asked `times` times, and which these are.
+) -> tuple[FormulaCall, NDArray[np.int64], Steps | None] | None:
+    """The case with so few of its rows that it can be asked `times` times, which these are, its steps.
 
     work: elements that the formula goes over when it is called for all rows. None where rows are
     correlated.
@@ -145,18 +147,37 @@ def sampled(
     rows = rows_of.some_rows(call, request, param, few)
     less = rows_of.with_rows(call, request, param, rows)
     try:
-        again = changeable.recorded(less.in_double, request.file).values
+        again = changeable.recorded(less.in_double, request.file)
     except rows_of.TOO_FEW:
         return None
     for name in request.outputs:
-        if not rows_of.alike(answers[name].reference[rows], np.asarray(again[name])):
+        if not rows_of.alike(answers[name].reference[rows], np.asarray(again.values[name])):
             return None
-    return less, rows
+    return less, rows, again.steps
 
 
 def _room(size: int) -> int:
     """Elements that the changes of a case with `size` elements in its outputs may have together."""
     return max(_WHOLE, _SHARE * size)
+
+
+class _Unaltered:
+    """Which outputs are the references: of those of the formula itself that is seen once."""
+
+    def __init__(
+        self, references: Mapping[str, NDArray[Any]], right: Mapping[str, NDArray[Any]]
+    ) -> None:
+        self._references = references
+        self._right = right
+        self._seen: dict[str, bool] = {}
+
+    def has(self, name: str, values: NDArray[Any]) -> bool:
+        """Whether an output with these values is."""
+        if values is not self._right.get(name):
+            return _same(self._references[name], values)
+        if name not in self._seen:
+            self._seen[name] = _same(self._references[name], values)
+        return self._seen[name]
 
 
 def _same(reference: NDArray[Any], values: NDArray[Any]) -> bool:
