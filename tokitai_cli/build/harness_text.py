@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tokitai_cli.cpp.whole import Program
 
 _TEMPLATE = "harness.cpp.j2"
-# What the harness asks of a source's tree: sources without are not read for it.
-_MARKS = ("__shared__", "HIP_DYNAMIC_SHARED", "__constant__", "__launch_bounds__")
+# What the harness asks of a source's tree; parsing takes time, which sources without do not cost.
+_MARKS = ("HIP_DYNAMIC_SHARED", "__constant__", "__launch_bounds__")
 # Headers of HIP whose own text a macro of the source could spoil; taken in before it where it asks.
 _HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
@@ -47,7 +47,7 @@ def harness_context(
     models = models or Models()
     names = overloads(request, several, folders, defines, models)
     taken = {"taken": VERSION} if has_host_code(texts) else {}
-    marked = any(word in text for text in plain for word in _MARKS)
+    marked = any(map(_is_marked, plain))
     programs = _programs(request, recipe, folders, models) if marked else []
     return {
         **taken,
@@ -69,6 +69,12 @@ def harness_context(
         "copies": recipe is not None and recipe.shows_copies,
         "headers": [name for name in _HEADERS if any(f"<hip/{name}>" in text for text in texts)],
     }
+
+
+def _is_marked(plain: str) -> bool:
+    """Whether a text without comments may declare what the harness is to know of."""
+    dynamic = "__shared__" in plain and "extern" in plain
+    return dynamic or any(word in plain for word in _MARKS)
 
 
 def _programs(

@@ -43,13 +43,13 @@ def overloads(
 def named_twice(expr: str, texts: Sequence[str]) -> bool:
     """Whether a name without types may be that of more than one function of these plain texts."""
     _, types = kernel_names.overload(expr)
-    last = kernel_names.instance(expr).last
+    last = kernel_names.last_name(expr)
     return not types and sum(called_names(text).count(last) for text in texts) > 1
 
 
 def _alone(expr: str, whole: Program, kernels: Sequence[Kernel]) -> bool:
     """Whether no other function has that name, nor the kernel a declaration beside its own."""
-    last = kernel_names.instance(expr).last
+    last = kernel_names.last_name(expr)
     declared = sum(last in one.names for pieces in whole.pieces.values() for one in pieces)
     return declared == 1 and any(one.name == last for one in kernels)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tokitai_cli.cpp.lexing import KERNEL_NAME, words_of
-from tokitai_cli.cpp.tree import Name, parsed_name
+
+if TYPE_CHECKING:
+    from tokitai_cli.cpp.tree import Name
 
 _CLOSING = {"<": ">", "(": ")", "[": "]"}
 
@@ -24,8 +28,16 @@ def overload(name: str) -> tuple[str, str]:
     return (match["name"], match["types"]) if match and match["types"] else (name, "")
 
 
+def last_name(name: str) -> str:
+    """A kernel's name without namespaces, template arguments and types of parameters."""
+    match = KERNEL_NAME.fullmatch(name)
+    return match["last"] if match else name
+
+
 def instance(name: str) -> Name:
-    """A kernel's name without namespaces and types of parameters, and its template arguments."""
+    """A kernel's name in parts, its template arguments among them."""
+    from tokitai_cli.cpp.tree import parsed_name  # a parser, which a warm run does without
+
     return parsed_name(overload(name)[0])
 
 

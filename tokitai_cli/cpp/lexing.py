@@ -69,7 +69,8 @@ _CALLED = re.compile(r"([A-Za-z_$][\w$]*)\s*\(")
 _PLAIN = r"[A-Za-z_][A-Za-z0-9_]*"
 #: A name, qualified or not, for a template the brackets around its arguments, and types behind it.
 KERNEL_NAME = re.compile(
-    rf"(?P<name>(?:::)?{_PLAIN}(?:::{_PLAIN})*(?: *<(?P<arguments>.*)>)?)(?: *\((?P<types>[^()]+)\))?"
+    rf"(?P<name>(?:::)?(?:{_PLAIN}::)*(?P<last>{_PLAIN})(?: *<(?P<arguments>.*)>)?)"
+    r"(?: *\((?P<types>[^()]+)\))?"
 )
 # Names, numbers, and what stands between them in types and constant expressions.
 _WORD = re.compile(rf" *(?:{_PLAIN}|[0-9][0-9A-Za-z'.]*|::|[-+*&~!|^%,<>()[\]])")

@@ -171,7 +171,7 @@ def _read_back(
     reads = Reads(program.source, folders, front, defines, programs)
     found = set()
     for index, launch in enumerate(variant.launches):
-        name, count = kernel_names.instance(launch.kernel).last, len(launch.args)
+        name, count = kernel_names.last_name(launch.kernel), len(launch.args)
         for at, (argument, known) in enumerate(zip(launch.args, fitted[index], strict=False)):
             if argument in variant.workspaces and reads.certain(name, count, at):
                 found.add(str(argument))
