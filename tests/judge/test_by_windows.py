@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tests.row_cases import arrays_of, row_case
 from tokitai_cli import judge
-from tokitai_cli.core import parallel
+from tokitai_cli.core import parallel, workers
 from tokitai_cli.core.deferred import NotByRowsError, pass_of
 from tokitai_cli.core.fills import fills_of
 from tokitai_cli.core.model.case import Case, RunResult
@@ -41,6 +41,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (by_rows, by_windows):  # blocks within which a formula's own all lie
         monkeypatch.setattr(module, "BLOCK", 1 << 13)
     monkeypatch.setattr(by_rows, "_BLOCK", 1 << 13)
+    monkeypatch.setattr(workers, "_may_fork", lambda: True)  # whatever threads pytest has
 
 
 def outputs_of(expected: Mapping[str, Expectation], kind: str) -> dict[str, NDArray[Any]]:

@@ -168,7 +168,7 @@ def test_worst_elements_of_chunks_in_between_are_no_difference(
     def later(look: Any, chunk: Any) -> Any:
         for repetition in look.repetitions:
             for tally in repetition.tallies:
-                tally._floor = 1e300
+                tally.floor = 1e300
         return by_numpy(look, chunk)
 
     monkeypatch.setattr(element_walk._Look, "_by_numpy", later)

@@ -12,7 +12,7 @@ import pytest
 from tests.runs import derived_spec, run, shipped_tree
 from tokitai_cli.core import resources
 from tokitai_cli.core.deferred import NotByRowsError
-from tokitai_cli.oracles.variants import by_rows, by_windows, row_fields
+from tokitai_cli.oracles.variants import by_rows, by_windows, row_fields, row_windows
 from tokitai_cli.run import prepare
 
 # Elements of some rows are zeroed; one of a run whose columns are permuted, as these are drawn.
@@ -89,6 +89,6 @@ def test_rows_that_hang_together_are_judged_as_a_whole(
         asked.append(arguments)
         raise NotByRowsError
 
-    monkeypatch.setattr(by_windows.ByWindows, "_require_independent", refuse)
+    monkeypatch.setattr(row_windows.RowWindows, "_require_independent", refuse)
     assert evidence_of(tmp_path, "right") == whole
     assert len(asked) == 1

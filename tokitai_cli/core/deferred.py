@@ -9,6 +9,8 @@ from typing import Any, Protocol, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.workers import Workers
+
 Floats = NDArray[np.float64]
 
 
@@ -59,8 +61,11 @@ class Pass(Protocol):
     #: The largest magnitude that the output's format holds, of what was seen so far.
     largest: float
 
-    def windows(self) -> Iterator[int]:
-        """Compute window after window; gives the flat position behind each, when it can be read."""
+    def windows(self, workers: Workers) -> Iterator[int]:
+        """Compute window after window; gives the flat position behind each, when it can be read.
+
+        `workers` see each window too; who has work for them has told them of it.
+        """
         ...
 
     def release(self, start: int) -> None:
@@ -78,6 +83,10 @@ class Pass(Protocol):
 
 class Rider(Protocol):
     """Who looks at the windows of a pass, each before the next one is computed."""
+
+    def begin(self, workers: Workers) -> None:
+        """Tell the pass's workers, before they start, what there will be to do for them."""
+        ...
 
     def advance(self, stop: int) -> int:
         """Look at all that lies in front of a flat position; the one from which more is needed."""

@@ -1,21 +1,46 @@
-"""How much memory this process held at most."""
+"""How much memory this process held at most, its worker processes (`core.workers`) included."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-_STATUS = Path("/proc/self/status")
+_STATUS, _SHARES = Path("/proc/self/status"), Path("/proc/self/smaps_rollup")
+# Of memory: what is of no file.
+_KINDS = ("Anon", "Shmem")
+# Bytes that worker processes held at most, beside what this one held.
+_state = {"beside": 0}
 
 
 def peak_resident() -> int:
     """Bytes of the largest resident set so far, pages of files that children share included.
 
-    0 where it is not known. Children are not counted, nor what the process was before it began to
-    run this program, which getrusage(2) counts too.
+    0 where it is not known. Other children than workers are not counted, nor what the process was
+    before it began to run this program, which getrusage(2) counts too.
     """
+    peak = _told(_STATUS, "VmHWM")
+    return peak + _state["beside"] if peak else 0
+
+
+def share() -> int:
+    """Bytes of no file that this process holds now: of what others hold too its share."""
+    known = _told(_SHARES, *(f"Pss_{kind}" for kind in _KINDS))
+    return known or _own()
+
+
+def count_beside(held: int) -> None:
+    """Workers, which are all there yet, hold so much by their shares."""
+    _state["beside"] = max(_state["beside"], held + share() - _own())
+
+
+def _own() -> int:
+    return _told(_STATUS, *(f"Rss{kind}" for kind in _KINDS))
+
+
+def _told(file: Path, *names: str) -> int:
+    """What the system says there in kB, as bytes, all names together."""
     try:
-        lines = _STATUS.read_text("utf-8").splitlines()
+        lines = file.read_text("utf-8").splitlines()
     except OSError:
         return 0
-    found = [line.split()[1] for line in lines if line.startswith("VmHWM:")]
-    return int(found[0]) << 10 if found else 0
+    told = dict(line.split(":", 1) for line in lines if ":" in line)
+    return sum(int(told[name].split()[0]) << 10 for name in names if name in told)

@@ -1,7 +1,8 @@
 """The walk: all chunks of an output's reference and replay, each looked at once.
 
-Chunks are measured by several threads, each to small records; what follows from them is gathered in
-the order of the chunks, so that evidence does not hang on the number of threads.
+Chunks are measured by several threads, those of an answer that is computed meanwhile by the workers that
+compute it, each to small records; what follows from them is gathered in the order of the chunks, so that
+evidence does not hang on the number of either.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core import native, parallel
+from tokitai_cli.core import native
 from tokitai_cli.core.numerics import MUST_BE_FINITE
+from tokitai_cli.core.workers import Work, Workers
 from tokitai_cli.judge import native_walk
 from tokitai_cli.judge.checks.compared import Compared, Mask, part_of
 from tokitai_cli.judge.checks.reference_tally import (
@@ -24,9 +26,9 @@ from tokitai_cli.judge.checks.reference_tally import (
     Summary,
     part_of_summary,
 )
-from tokitai_cli.judge.checks.target import CHUNK, Chunk, Target
+from tokitai_cli.judge.checks.target import CHUNK, Chunk, Index, Target
 from tokitai_cli.judge.repetition import Measured, Repetition
-from tokitai_cli.judge.roundings import Leans, LeanTally
+from tokitai_cli.judge.roundings import Leaning, Leans, LeanTally
 
 # Of so many chunks of the compiled pass one is measured by numpy too.
 _BOTH = 64
@@ -54,12 +56,28 @@ class Given(NamedTuple):
 class _Seen(NamedTuple):
     """One chunk of the reference or the replay, measured."""
 
-    chunk: Chunk
     repetitions: list[Measured]
     summary: Part | None = None
     sizes: Sizes = ()
     leans: Leans | None = None
     finite: int = 0
+    #: Of `leans` what is gathered.
+    leaning: Leaning | None = None
+
+
+class _Known(NamedTuple):
+    """What is known of the chunks before when one is measured: it need not be measured again."""
+
+    #: By repetition and check the floor of the worst values.
+    floors: list[list[float]]
+    enough_leans: bool
+
+
+class _Asked(NamedTuple):
+    """Which chunk is to be measured, and what is known."""
+
+    where: Index
+    known: _Known
 
 
 def walked(
@@ -99,14 +117,16 @@ def _walk(
         if target is None:
             continue
         look = _Look(repetitions, given, target, against, gathered)
-        for chunks in target.windows():
-            _walk_window(look, chunks)
+        with Workers() as workers:
+            work = workers.work(look)
+            for chunks in target.windows(workers):
+                _walk_window(look, work, chunks)
 
 
-def _walk_window(look: _Look, chunks: Iterable[Chunk]) -> None:
+def _walk_window(look: _Look, work: Work[_Asked, _Seen], chunks: Iterable[Chunk]) -> None:
     """Take in some chunks, which follow those before; none is held when the next window is made."""
     gathered = look.gathered
-    for seen in parallel.in_order(look, chunks):
+    for seen in work.in_order(_Asked(chunk.where, look.known()) for chunk in chunks):
         for repetition, part in zip(look.repetitions, seen.repetitions, strict=True):
             repetition.add(part, look.against)
         if seen.summary is None:
@@ -115,12 +135,12 @@ def _walk_window(look: _Look, chunks: Iterable[Chunk]) -> None:
         gathered.finite += seen.finite
         if gathered.own is not None:
             gathered.own.add(seen.sizes)
-        if gathered.lean is not None and seen.leans is not None:
-            gathered.lean.add(seen.leans, seen.chunk)
+        if gathered.lean is not None and seen.leaning is not None:
+            gathered.lean.add(seen.leaning)
 
 
 class _Look:
-    """Measures a chunk; changes nothing."""
+    """Measures a chunk, for who gathers it."""
 
     def __init__(
         self,
@@ -132,21 +152,45 @@ class _Look:
     ) -> None:
         self.repetitions = repetitions
         self.given = given
+        self.target = target
         self.against = against
         self.gathered = gathered
         self._natively = against == "reference" and native_walk.can_measure(target)
 
-    def __call__(self, chunk: Chunk) -> _Seen:
+    def known(self) -> _Known:
+        """What is known now."""
+        lean = self.gathered.lean
+        floors = [[tally.floor for tally in one.against(self.against)] for one in self.repetitions]
+        return _Known(floors, lean is not None and lean.enough)
+
+    def __call__(self, asked: _Asked) -> _Seen:
+        chunk = Chunk(self.target, asked.where)
+        self._learn(asked.known)
         # A thread of its own has no say of the caller's in numpy 1.26.
         with np.errstate(all="ignore"):
-            where = chunk.where
-            natively = self._natively and isinstance(where, slice)
-            seen = self._by_native(chunk) if natively else None
-            if seen is None or not isinstance(where, slice):
-                return self._by_numpy(chunk)
-            if where.start // CHUNK % _BOTH == 0:
-                _require_same(seen, self._by_numpy(Chunk(chunk.target, chunk.where)))
-            return seen
+            seen = self._measured(chunk)
+            lean = self.gathered.lean
+            if lean is None or seen.leans is None:
+                return seen
+            return seen._replace(leans=None, leaning=lean.leaning(seen.leans, chunk))
+
+    def _learn(self, known: _Known) -> None:
+        """Be up to date: a worker's tallies take nothing in."""
+        for repetition, floors in zip(self.repetitions, known.floors, strict=True):
+            for tally, floor in zip(repetition.against(self.against), floors, strict=True):
+                tally.floor = max(tally.floor, floor)
+        if self.gathered.lean is not None:
+            self.gathered.lean.enough |= known.enough_leans
+
+    def _measured(self, chunk: Chunk) -> _Seen:
+        where = chunk.where
+        natively = self._natively and isinstance(where, slice)
+        seen = self._by_native(chunk) if natively else None
+        if seen is None or not isinstance(where, slice):
+            return self._by_numpy(chunk)
+        if where.start // CHUNK % _BOTH == 0:
+            _require_same(seen, self._by_numpy(Chunk(chunk.target, chunk.where)))
+        return seen
 
     def _by_native(self, chunk: Chunk) -> _Seen | None:
         """By the compiled pass; None where it does not serve this chunk."""
@@ -163,24 +207,25 @@ class _Look:
             first = first or one
             found.append(repetition.measured(compared, self.against, one.metrics))
         assert first is not None  # there is a repetition
-        return _Seen(chunk, found, first.summary, first.sizes, first.leans, chunk.reference.size)
+        return _Seen(found, first.summary, first.sizes, first.leans, chunk.reference.size)
 
     def _by_numpy(self, chunk: Chunk) -> _Seen:
+        compared = [self._compared(chunk, one) for one in self.repetitions]
         measured = [
-            one.measured(self._compared(chunk, one), self.against) for one in self.repetitions
+            one.measured(part, self.against)
+            for one, part in zip(self.repetitions, compared, strict=True)
         ]
         if self.against != "reference":
-            return _Seen(chunk, measured)
+            return _Seen(measured)
         own, lean = self.gathered.own, self.gathered.lean
         finite = chunk.reference.size
         if chunk.classes is not None:
             finite = int(np.count_nonzero(chunk.classes == MUST_BE_FINITE))
         return _Seen(
-            chunk,
             measured,
             part_of_summary(chunk, part_of(self.given.excused, chunk)),
             () if own is None else own.measured(chunk),
-            None if lean is None else lean.measured(self._first(chunk, measured)),
+            None if lean is None else lean.measured(_with_all(compared[0])),
             finite,
         )
 
@@ -190,10 +235,10 @@ class _Look:
         part = None if refined is None else refined[chunk.index]
         return Compared(chunk, got, part_of(self.given.skip, chunk), part)
 
-    def _first(self, chunk: Chunk, measured: Sequence[Measured]) -> Compared:
-        """The first repetition, with the elements that the others leave out."""
-        compared = measured[0].compared
-        return compared if compared.skip is None else Compared(chunk, compared.native)
+
+def _with_all(compared: Compared) -> Compared:
+    """The same with the elements that are left out."""
+    return compared if compared.skip is None else Compared(compared.chunk, compared.native)
 
 
 def _require_same(native: _Seen, numpy: _Seen) -> None:

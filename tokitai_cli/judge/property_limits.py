@@ -9,12 +9,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core import parallel
 from tokitai_cli.core.model.expectation import Deviations, StatedProperty
 from tokitai_cli.core.model.judged import PropertyRecord
 from tokitai_cli.core.numerics import bits_of
+from tokitai_cli.core.workers import Work, Workers
 from tokitai_cli.judge.checks.numbers import number, shown, shown_index, shown_short
 
 Outputs = Mapping[str, NDArray[Any]]
+# Blocks of the stated rows that a worker looks at at once.
+_STEPS = 4
 
 
 class PropertyJudgement(msgspec.Struct, frozen=True):
@@ -67,13 +71,36 @@ class PropertyTally:
         ]
         self._found: list[list[_Worst]] = [[] for _ in self._asked]
         self._next = 0
+        self._work: Work[range, list[list[_Worst]]] | None = None
+
+    def begin(self, workers: Workers) -> None:
+        """See `core.deferred.Rider`."""
+        self._work = workers.work(self._by_itself)
 
     def take(self, rows: range) -> None:
         """Take in some rows, which follow those before."""
+        step = self.stated.step
+        parts = [rows]
+        if self._work is not None and step:
+            size = step * _STEPS
+            parts = [range(first, min(first + size, rows.stop)) for first in rows[::size]]
+        each = map(self._measured, parts) if self._work is None else self._work.in_order(parts)
+        for measured in each:
+            for found, some in zip(self._found, measured, strict=True):
+                found.extend(some)
+
+    def _by_itself(self, rows: range) -> list[list[_Worst]]:
+        with parallel.sharing(1):
+            return self._measured(rows)
+
+    def _measured(self, rows: range) -> list[list[_Worst]]:
+        """The worst places of some rows, by the outputs that are asked about."""
+        found = []
         with np.errstate(all="ignore"):
-            for found, (at, outputs, other) in zip(self._found, self._asked, strict=True):
+            for at, outputs, other in self._asked:
                 parts = (_worst(at, part) for part in self.stated.deviations(outputs, other, rows))
-                found += [part for part in parts if part is not None]
+                found.append([part for part in parts if part is not None])
+        return found
 
     def advance(self, stop: int) -> int:
         """See `core.deferred.Rider`; positions are those of the output."""

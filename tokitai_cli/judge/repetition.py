@@ -13,13 +13,17 @@ from tokitai_cli.judge.checks.compared import Compared, Mask
 from tokitai_cli.judge.checks.output_checks import Checked, CheckTally, ResolvedCheck
 from tokitai_cli.judge.checks.tally import Metrics, MetricsTally
 from tokitai_cli.judge.checks.target import Target
-from tokitai_cli.judge.structure import StructureTally
+from tokitai_cli.judge.structure import Disagreements, StructureTally, disagreements
 
 
 class Measured(NamedTuple):
-    """One chunk of a repetition: what was compared, and what it is to metrics and checks."""
+    """What one chunk of a repetition is to its tallies."""
 
-    compared: Compared
+    #: Where it is in the output.
+    place: slice | NDArray[np.int64]
+    structure: Disagreements
+    #: Which elements these are of; None for none.
+    fails: Mask | None
     metrics: Metrics | None
     checks: list[Checked]
 
@@ -47,25 +51,27 @@ class Repetition:
         self, compared: Compared, against: str, metrics: Metrics | None = None
     ) -> Measured:
         """What one chunk against the reference or the replay is to the tallies; metrics: where known."""
+        structure, fails = Disagreements(), None
         if against == "reference":
             metrics = metrics or self.metrics.measured(compared)
-            _ = compared.structure_fails  # computed here, where there are several threads
-        tallies = (tally for tally in self.tallies if tally.check.against == against)
-        return Measured(compared, metrics, [tally.measured(compared) for tally in tallies])
+            structure, fails = disagreements(compared), compared.structure_fails
+        checks = [tally.measured(compared) for tally in self.against(against)]
+        return Measured(compared.chunk.index, structure, fails, metrics, checks)
 
     def add(self, part: Measured, against: str) -> None:
         """Take in one chunk, which follows the one before."""
-        compared = part.compared
-        index = compared.chunk.index
         if part.metrics is not None:
-            self.structure.add(compared)
+            self.structure.add(part.structure)
             self.metrics.add(part.metrics)
-            self.mark(index, compared.structure_fails)
-        tallies = [tally for tally in self.tallies if tally.check.against == against]
-        for tally, checked in zip(tallies, part.checks, strict=True):
-            tally.add(checked, compared)
+            self.mark(part.place, part.fails)
+        for tally, checked in zip(self.against(against), part.checks, strict=True):
+            tally.add(checked)
             if tally.check.judges:
-                self.mark(index, checked.exceeds)
+                self.mark(part.place, checked.exceeds)
+
+    def against(self, what: str) -> list[CheckTally]:
+        """Tallies of checks against the reference, or the replay."""
+        return [tally for tally in self.tallies if tally.check.against == what]
 
     def told_more(self, checks: Sequence[ResolvedCheck]) -> None:
         """Take the same checks with what is known of the reference after the walk."""

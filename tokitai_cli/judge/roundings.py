@@ -61,6 +61,16 @@ class Leans(NamedTuple):
     inexact: NDArray[np.bool_]
 
 
+class Leaning(NamedTuple):
+    """What one chunk is to the tally: sums and count of its inexact elements, and their references."""
+
+    signed: float
+    outward: float
+    inexact: int
+    #: None where enough are known.
+    references: NDArray[np.float64] | None
+
+
 class LeanTally:
     """Where the errors of an output's inexact elements lean to, in ulp on average."""
 
@@ -68,6 +78,8 @@ class LeanTally:
         self._signed = self._outward = 0.0
         self._count = 0
         self._seen = np.zeros(0)
+        #: Whether as many different references are known as have to be.
+        self.enough = False
 
     @staticmethod
     def measured(compared: Compared) -> Leans:
@@ -79,19 +91,26 @@ class LeanTally:
         errors, sign = (compared.signed / chunk.ulp)[inexact], np.sign(chunk.reference[inexact])
         return Leans(float(errors.sum()), float((errors * sign).sum()), inexact)
 
-    def add(self, part: Leans, chunk: Chunk) -> None:
+    def leaning(self, part: Leans, chunk: Chunk) -> Leaning:
+        """What one chunk is to the tally."""
+        count = int(np.count_nonzero(part.inexact))
+        references = None if self.enough else chunk.reference[part.inexact]
+        return Leaning(part.signed, part.outward, count, references)
+
+    def add(self, part: Leaning) -> None:
         """Take in one chunk, which follows the one before."""
         self._signed += part.signed
         self._outward += part.outward
-        self._count += int(np.count_nonzero(part.inexact))
-        if self._seen.size < _LEAST:
-            new = chunk.reference[part.inexact]
+        self._count += part.inexact
+        if part.references is not None and not self.enough:
             # Without an index numpy imports numpy.ma, which takes as long as a small case.
-            self._seen, _ = np.unique(np.concatenate([self._seen, new]), return_index=True)
+            every = np.concatenate([self._seen, part.references])
+            self._seen, _ = np.unique(every, return_index=True)
+            self.enough = self._seen.size >= _LEAST
 
     def record(self) -> LeanRecord | None:
         """Where they lean to; None for nowhere, and where fewer than a thousand references differ."""
-        if self._seen.size < _LEAST:
+        if not self.enough:
             return None
         signed, outward = self._signed / self._count, self._outward / self._count
         if max(abs(signed), abs(outward)) < _LEANS:
@@ -113,7 +132,7 @@ def _lean(target: Target, make: Wrong) -> LeanRecord | None:
     tally = LeanTally()
     for chunk in target.chunks() if is_narrow(target) else ():
         values = target.round(make(target, chunk.reference))
-        tally.add(tally.measured(Compared(chunk, values)), chunk)
+        tally.add(tally.leaning(tally.measured(Compared(chunk, values)), chunk))
     return tally.record()
 
 

@@ -132,24 +132,32 @@ def never_written_failure(buffer: BufferPlan, mask: Mask, first_value: float) ->
     )
 
 
+# Non-finite disagreements by kind: how many, and the flat place of the first, what was got and wanted.
+Disagreements = dict[str, tuple[int, int, float, str]]
+
+
+def disagreements(compared: Compared) -> Disagreements:
+    """Those of one chunk."""
+    found = {}
+    for kind, mask in compared.structure.items():
+        place = int(np.argmax(mask))
+        got, want = float(compared.got[place]), float(compared.chunk.reference[place])
+        found[kind] = (int(np.count_nonzero(mask)), flat_index(compared, place), got, shown(want))
+    return found
+
+
 class StructureTally:
     """Non-finite disagreements with the oracle's masks over the chunks of one repetition."""
 
     def __init__(self, buffer: BufferPlan) -> None:
         self.buffer = buffer
-        self._found: dict[str, tuple[int, int, float, str]] = {}
+        self._found: Disagreements = {}
 
-    def add(self, compared: Compared) -> None:
-        """Take in one chunk."""
-        for kind, mask in compared.structure.items():
-            count = int(np.count_nonzero(mask))
-            if kind in self._found:
-                known = self._found[kind]
-                self._found[kind] = (known[0] + count, *known[1:])
-                continue
-            place = int(np.argmax(mask))
-            got, want = float(compared.got[place]), float(compared.chunk.reference[place])
-            self._found[kind] = (count, flat_index(compared, place), got, shown(want))
+    def add(self, part: Disagreements) -> None:
+        """Take in one chunk, which follows the one before."""
+        for kind, found in part.items():
+            known = self._found.get(kind)
+            self._found[kind] = found if known is None else (known[0] + found[0], *known[1:])
 
     def records(self) -> list[StructureRecord]:
         """One record per kind, the kind with the first failing element first."""

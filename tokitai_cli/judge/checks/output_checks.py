@@ -143,12 +143,6 @@ def values_of(check: ResolvedCheck, compared: Compared) -> NDArray[np.float64]:
     return values
 
 
-def unit_at(check: ResolvedCheck, compared: Compared, position: int) -> float:
-    """Return what one unit of the metric is as an absolute error at a position of the chunk."""
-    unit = MEASURES[check.metric].unit(compared, check)
-    return 1.0 if unit is None else float(unit[position])
-
-
 def _largest(values: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.intp]:
     """Return the places of the largest values, the first ones of equals."""
     least = np.partition(values[places], -WORST_ELEMENTS)[-WORST_ELEMENTS]
@@ -162,8 +156,8 @@ class Checked(NamedTuple):
 
     elements: int
     top: float = 0.0
-    #: Largest values with their places in the chunk.
-    worst: Sequence[tuple[float, int]] = ()
+    #: Largest values with their flat positions in the output, and what evidence says of them.
+    worst: Sequence[tuple[float, int, ElementRecord]] = ()
     #: Which elements exceed the limit; None for none.
     exceeds: NDArray[np.bool_] | None = None
     #: Of a check that has a value of the whole output alone.
@@ -179,8 +173,9 @@ class CheckTally:
         self.value = 0.0
         self.elements = self.exceeding = 0
         self.bias = BiasTally()
+        #: The least of the worst values that are known, 0 where there are fewer than are told.
+        self.floor = 0.0
         self._worst: list[tuple[float, int, ElementRecord]] = []
-        self._floor = 0.0
 
     def measured(self, compared: Compared) -> Checked:
         """What one chunk is to the check."""
@@ -190,18 +185,21 @@ class CheckTally:
             return Checked(elements, bias=bias_of(compared))
         values = values_of(self.check, compared)
         top = float(values.max(initial=0.0))
-        worst: list[tuple[float, int]] = []
+        places = np.zeros(0, np.intp)
         if top > 0:
-            # What is below the worst that are known already, of whichever chunks, is none of them.
-            floor = self._floor
-            places = np.flatnonzero(values >= floor if floor > 0 else values > 0)
+            # What is not above the worst of the chunks before, which come first, is none of them.
+            places = np.flatnonzero(values > self.floor)
             if places.size > WORST_ELEMENTS:
                 places = _largest(values, places)
-            worst = [(float(values[place]), int(place)) for place in places]
+        records = element_records(self.check, self.target, compared, places)
+        worst = [
+            (float(values[place]), flat_index(compared, int(place)), record)
+            for place, record in zip(places, records, strict=True)
+        ]
         exceeds = values > self.check.limit if top > self.check.limit else None
         return Checked(elements, top, worst, exceeds)
 
-    def add(self, part: Checked, compared: Compared) -> None:
+    def add(self, part: Checked) -> None:
         """Take in one chunk."""
         self.elements += part.elements
         if part.bias is not None:
@@ -210,17 +208,16 @@ class CheckTally:
         self.value = max(self.value, part.top)
         if part.exceeds is not None:
             self.exceeding += int(np.count_nonzero(part.exceeds))
-        for value, place in part.worst:
-            flat = flat_index(compared, place)
+        for value, flat, record in part.worst:
             if len(self._worst) == WORST_ELEMENTS and (value, -flat) <= self._worst[0][:2]:
                 continue
-            item = (value, -flat, element_record(self.check, self.target, compared, place))
+            item = (value, -flat, record)
             if len(self._worst) < WORST_ELEMENTS:
                 heapq.heappush(self._worst, item)
             else:
                 heapq.heapreplace(self._worst, item)
         if len(self._worst) == WORST_ELEMENTS:
-            self._floor = self._worst[0][0]
+            self.floor = self._worst[0][0]
 
     @property
     def passed(self) -> bool:
@@ -252,10 +249,24 @@ class CheckTally:
         )
 
 
-def element_record(
-    check: ResolvedCheck, target: Target, compared: Compared, place: int
+def element_records(
+    check: ResolvedCheck, target: Target, compared: Compared, places: NDArray[np.intp]
+) -> list[ElementRecord]:
+    """Elements of a chunk as evidence holds them; error and limit are absolute."""
+    if not places.size:
+        return []
+    # What one unit of the metric is as an absolute error.
+    unit = MEASURES[check.metric].unit(compared, check) if check.limit else None
+    units = np.ones(places.size) if unit is None else unit[places]
+    return [
+        _record(check, target, compared, int(place), check.limit * float(one))
+        for place, one in zip(places, units, strict=True)
+    ]
+
+
+def _record(
+    check: ResolvedCheck, target: Target, compared: Compared, place: int, limit: float
 ) -> ElementRecord:
-    """One element as evidence holds it; error and limit are absolute."""
     got, want = compared.got[place], compared.chunk.reference[place]
     tie = compared.misrounded is not None and bool(compared.misrounded[place])
     if target.form is not None and (MEASURES[check.metric].rounded or tie):
@@ -264,7 +275,6 @@ def element_record(
         error = abs(float(got) - float(want))
     if target.form is None:
         error = float(compared.error[place])
-    limit = 0.0 if check.limit == 0 else check.limit * unit_at(check, compared, place)
     exact_want = hex(int(want)) if target.form is None else float(want).hex()
     return ElementRecord(
         index=index_of(flat_index(compared, place), target.shape),

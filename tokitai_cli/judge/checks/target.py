@@ -28,6 +28,7 @@ from tokitai_cli.core.numerics import (
     ulp_at,
 )
 from tokitai_cli.core.rounding import widened
+from tokitai_cli.core.workers import Workers
 
 # Elements at a time: a float64 temporary of 256 KiB stays in the second-level cache.
 CHUNK = 1 << 15
@@ -112,14 +113,14 @@ class Target(msgspec.Struct, frozen=True, dict=True):
             yield Chunk(self, slice(start, stop))
             start, length = stop, min(length * 8, CHUNK)
 
-    def windows(self) -> Iterator[Iterator[Chunk]]:
+    def windows(self, workers: Workers) -> Iterator[Iterator[Chunk]]:
         """All chunks in order, by what of a large target can be read at a time."""
         windows = self.by_windows
         if windows is None:
             yield self.chunks()
             return
         start = 0
-        for stop in windows.windows():
+        for stop in windows.windows(workers):
             end = stop if stop == self.size else stop // CHUNK * CHUNK
             yield itertools.islice(self._chunks(start, CHUNK), -(-(end - start) // CHUNK))
             start = end

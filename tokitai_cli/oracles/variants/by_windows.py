@@ -9,31 +9,23 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from tokitai_cli.core import parallel
 from tokitai_cli.core.deferred import DeferredArray, Floats, NotByRowsError, Rider
 from tokitai_cli.core.larger_of import larger_of, least_of
+from tokitai_cli.core.workers import Workers
 from tokitai_cli.oracles.formula.parts import BLOCK
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
-from tokitai_cli.oracles.variants import row_blocks
-from tokitai_cli.oracles.variants.by_rows import Piece, Whole, by_rows
+from tokitai_cli.oracles.variants.by_rows import Piece, by_rows
 from tokitai_cli.oracles.variants.row_fields import Fields, Outputs, RowFields, Stored
+from tokitai_cli.oracles.variants.row_windows import RowWindows, Window, bring_together, parts_of
 
 # Blocks that are kept after they were evaluated again, and that one array of places may ask for.
 _BLOCKS_KEPT, _BLOCKS_ASKED = 8, 16
-
-
-class _Window(NamedTuple):
-    """The fields of the large output between two flat positions."""
-
-    start: int
-    stop: int
-    fields: Fields
 
 
 class _Refined(msgspec.Struct):
@@ -47,15 +39,12 @@ class _Refined(msgspec.Struct):
 class ByWindows:
     """Computes an answer of which one output is large (`core.deferred.Source` and `Pass`).
 
-    It serves one thread, which may give parts of what is computed to others.
+    It serves one thread, which may give parts of what is computed to others, and worker processes.
     """
 
     def __init__(self, rows: RowFields) -> None:
         self._rows = rows
-        self._parts = [
-            list(some)
-            for _, some in itertools.groupby(rows.layout.pieces, key=lambda piece: piece.part)
-        ]
+        self._parts = parts_of(rows)
         #: Of each part whether its sides differ, None before it was seen.
         self._sided: list[bool | None] = [None] * len(self._parts)
         self._whole: dict[str, ArrayParts] = {}
@@ -68,7 +57,7 @@ class ByWindows:
         self._positions = np.zeros(0, np.int64)
         self._kept: Fields = {}
         self._riders: Sequence[Rider] = ()
-        self._window: _Window | None = None
+        self._running: RowWindows | None = None
         self._passes = self._from = 0
         #: Rows of a block of the formula's own.
         self._step = max(BLOCK // max(rows.longest, 1), 1)
@@ -126,91 +115,37 @@ class ByWindows:
         """See `core.deferred.Pass`."""
         self._riders = riders
 
-    def windows(self) -> Iterator[int]:
+    def windows(self, workers: Workers) -> Iterator[int]:
         """See `core.deferred.Pass`. Raises NotByRowsError where rows are no independent ones."""
-        small = Whole(self._rows.small, self._rows.layout.pieces)
         riders, self._riders = self._riders, ()
-        stored = [one.stored for one in self._refined]
-        fields = [*self._rows.names, *(one.field for one in stored)]
-        self._kept = {field: np.empty(self._positions.size) for field in fields}
-        window = _Window(0, 0, {field: np.zeros(0) for field in fields})
+        running = RowWindows(self._rows, [one.stored for one in self._refined], workers)
+        for one in riders:
+            one.begin(workers)
+        self._running = running
+        workers.start()
         self._from, self.largest = 0, 0.0
         self._blocks.clear()
-        for part, pieces in enumerate(self._parts):
-            self._window = None
-            window = self._window = self._next(window, part, stored, small)
-            self._require_independent(window, pieces, small)
+        for part in range(len(self._parts)):
+            self._sided[part] = running.next(part, self._from)
+            self.largest = running.largest
+            window = self._window
+            assert window is not None
+            if not part:
+                self._kept = {name: np.empty(self._positions.size) for name in window.fields}
             self._keep_of(window)
             yield window.stop
             self._from = min(self._from, *(one.advance(window.stop) for one in riders), window.stop)
         self._rows.layout.sample.independent = True
-        self._small = small.parts()
-        self._window = None
+        self._small = running.small.parts()
+        self._running = None
         self._passes += 1
 
-    def _next(self, before: _Window, part: int, stored: list[Stored], small: Whole) -> _Window:
-        """The window of a part, behind what is still needed of the one before."""
-        pieces, width = self._parts[part], self._rows.width
-        start, first = self._from, pieces[0].rows.start * width
-        stop = pieces[-1].rows.stop * width
-        left = {name: array[start - before.start :].copy() for name, array in before.fields.items()}
-        before.fields.clear()  # its memory is that of the next
-        fields = {name: np.empty(stop - start) for name in left}
-        for name, array in left.items():
-            fields[name][: array.size] = array
+    @property
+    def _window(self) -> Window | None:
+        """What can be read now."""
+        return None if self._running is None else self._running.window
 
-        def look(piece: Piece) -> tuple[bool, float]:
-            found = self._rows.on(piece, stored)
-            at = slice(piece.rows.start * width - start, piece.rows.stop * width - start)
-            for name, array in found.fields.items():
-                fields[name][at] = array
-            small.put(piece, found.parts, found.alike)
-            return found.sided, self._largest_of(found.fields["reference"])
-
-        seen = list(parallel.in_order(look, pieces))
-        self._sided[part] = any(sided for sided, _ in seen)
-        self.largest = max(self.largest, *(largest for _, largest in seen))
-        if not self._sided[part]:
-            _bring_together(fields, slice(first - start, None))
-        return _Window(start, stop, fields)
-
-    def _largest_of(self, reference: Floats) -> float:
-        magnitude = np.abs(reference)
-        top = float(magnitude.max())
-        if top < self._rows.overflow:
-            return top
-        return float(np.max(magnitude, initial=0.0, where=magnitude < self._rows.overflow))
-
-    def _require_independent(self, window: _Window, pieces: list[Piece], small: Whole) -> None:
-        """Raise NotByRowsError where rows of a part have other values beside others."""
-        sample, rows = self._rows.layout.sample, self._rows
-        if sample.independent:
-            return
-        first, last = pieces[0].rows.start, pieces[-1].rows.stop
-        part = window.fields["reference"][first * rows.width - window.start :]
-        shape = rows.layout.shapes[rows.large]
-        references = {name: array[first:last] for name, array in small.arrays("reference").items()}
-        references[rows.large] = part.reshape(last - first, *shape[1:])
-
-        def alike(some: NDArray[np.int64] | slice, values: Any) -> bool:
-            return all(
-                row_blocks.alike(np.asarray(values[name]), array[some])
-                for name, array in references.items()
-            )
-
-        def beside(start: int) -> bool:
-            strided = slice(first + start, last, len(pieces))
-            values = row_blocks.in_double(rows.call, rows.request, sample.param, strided)
-            return values is not None and alike(slice(start, None, len(pieces)), values)
-
-        within = (sample.rows >= first) & (sample.rows < last)
-        values = {name: array[within] for name, array in sample.values.items()}
-        if not alike(sample.rows[within] - first, values):
-            raise NotByRowsError
-        if not all(parallel.in_order(beside, range(len(pieces)))):
-            raise NotByRowsError
-
-    def _keep_of(self, window: _Window) -> None:
+    def _keep_of(self, window: Window) -> None:
         low, high = np.searchsorted(self._positions, [window.start, window.stop])
         some = self._positions[low:high] - window.start
         for name, array in window.fields.items():
@@ -327,18 +262,11 @@ class ByWindows:
         fields = self._rows.on(Piece(part, rows), stored).fields
         if not self._sided[part]:
             fields = {name: array.copy() for name, array in fields.items()}
-            _bring_together(fields, slice(None))
+            bring_together(fields, slice(None))
         while len(self._blocks) >= _BLOCKS_KEPT:
             del self._blocks[next(iter(self._blocks))]
         self._blocks[first] = fields
         return fields
-
-
-def _bring_together(fields: Fields, where: slice) -> None:
-    """One error for both sides, the larger one."""
-    below, above = fields["error_below"][where], fields["error_above"][where]
-    np.maximum(below, above, out=below)
-    above[:] = below
 
 
 def _field(parts: ArrayParts, field: str) -> Floats:
