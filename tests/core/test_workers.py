@@ -124,17 +124,18 @@ def test_a_killed_worker_is_told_and_none_is_left() -> None:
 
 
 def test_memory_of_workers_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peak_memory, "_state", {"beside": 0})
+    monkeypatch.setattr(peak_memory, "_state", {"with workers": 0})
     held = list[np.ndarray]()
 
     def hold(_: int) -> None:
         held.append(np.ones(8 << 20, np.uint8))
 
+    before = peak_memory.peak_resident()
     with parallel.sharing(2), workers.Workers() as some:
         work = some.work(hold)
         some.start()
         list(work.in_order(range(8)))
-    assert 64 << 20 <= peak_memory._state["beside"] <= 256 << 20
+    assert 64 << 20 <= peak_memory.peak_resident() - before <= 256 << 20
 
 
 def test_workers_end_with_the_tool(tmp_path: Path) -> None:

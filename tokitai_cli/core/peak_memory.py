@@ -7,8 +7,8 @@ from pathlib import Path
 _STATUS, _SHARES = Path("/proc/self/status"), Path("/proc/self/smaps_rollup")
 # Of memory: what is of no file.
 _KINDS = ("Anon", "Shmem")
-# Bytes that worker processes held at most, beside what this one held.
-_state = {"beside": 0}
+# Bytes that this process and its workers held at most until workers ended last.
+_state = {"with workers": 0}
 
 
 def peak_resident() -> int:
@@ -17,8 +17,7 @@ def peak_resident() -> int:
     0 where it is not known. Other children than workers are not counted, nor what the process was
     before it began to run this program, which getrusage(2) counts too.
     """
-    peak = _told(_STATUS, "VmHWM")
-    return peak + _state["beside"] if peak else 0
+    return max(_told(_STATUS, "VmHWM"), _state["with workers"])
 
 
 def share() -> int:
@@ -28,8 +27,12 @@ def share() -> int:
 
 
 def count_beside(held: int) -> None:
-    """Workers, which are all there yet, hold so much by their shares."""
-    _state["beside"] = max(_state["beside"], held + share() - _own())
+    """Workers, which are all there yet, hold so much by their shares.
+
+    What they hold they keep, so that it is added to this process's largest set.
+    """
+    found = _told(_STATUS, "VmHWM") + held + share() - _own()
+    _state["with workers"] = max(_state["with workers"], found)
 
 
 def _own() -> int:

@@ -165,7 +165,7 @@ class Workers:
         finally:
             for one in self._workers:
                 one.end()
-            self._workers = []
+            self._workers, self._calls = [], []  # with what these hold
 
     def tell(self, number: int, what: Any) -> None:
         """Let each worker do it before its next part."""

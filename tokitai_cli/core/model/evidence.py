@@ -290,7 +290,7 @@ class MeasuredRecord(Record, frozen=True, kw_only=True):
 
 
 class MemoryRecord(Record, frozen=True, kw_only=True):
-    """What the tool's own process held at most; children are not counted."""
+    """What the tool's own process and its workers held at most; other children are not counted."""
 
     #: Largest resident set up to the end of the run, pages of files that children share included.
     peak_bytes: int

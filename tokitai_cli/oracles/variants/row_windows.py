@@ -158,11 +158,12 @@ class RowWindows:
         rows, pieces = self._rows, self.parts[self.window.part]
         first, last = _rows_of(pieces)
         strided = slice(first + start, last, len(pieces))
-        less = row_blocks.with_rows(rows.call, rows.request, rows.layout.sample.param, strided)
-        values = {name: np.asarray(one) for name, one in less.in_double().items()}
+        values = row_blocks.in_double(rows.call, rows.request, rows.layout.sample.param, strided)
+        if values is None:
+            return False, {}
         reference = self._reference(self.window)[start :: len(pieces)]
-        alike = row_blocks.alike(values[rows.large], reference)
-        return alike, {name: values[name] for name in rows.small}
+        alike = row_blocks.alike(np.asarray(values[rows.large]), reference)
+        return alike, {name: np.asarray(values[name]) for name in rows.small}
 
 
 def parts_of(rows: RowFields) -> list[list[Piece]]:
