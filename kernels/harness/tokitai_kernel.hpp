@@ -167,6 +167,24 @@ constexpr tokitai_parameter tokitai_word_of(tokitai_passed passed, const char* p
                                place);
 }
 
+#ifdef TOKITAI_TEXTURE_REFERENCES
+// A kernel that fetches from textures at namespace scope: they are set in front of it.
+template <auto function, auto... references>
+struct TokitaiTextured;
+template <class... P, void (*function)(P...), auto... references>
+struct TokitaiTextured<function, references...> {
+  // Each thread of a kernel writes the same, which is the tool's doing and no race of the kernel's.
+  __attribute__((noinline, no_sanitize("thread"))) static void set(
+      std::remove_reference_t<decltype(references->object)>... objects) {
+    ((references->object = objects), ...);
+  }
+  static void run(std::remove_reference_t<decltype(references->object)>... objects, P... given) {
+    set(objects...);
+    function(given...);
+  }
+};
+#endif
+
 #ifndef TOKITAI_DEVICE_GFX
 template <auto function, class Call, class... Makers>
 constexpr tokitai_kernel_entry tokitai_kernel(const char* name, const tokitai_parameter* parameters,

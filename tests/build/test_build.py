@@ -338,7 +338,6 @@ def test_dynamic_shared_memory_is_named_for_the_linker(
         ('__asm__ ("nop");', "__asm__"),
         ("x = __builtin_amdgcn_mfma_f32_16x16x16f16(a);", "__builtin_amdgcn_mfma"),
         ("x = __builtin_amdgcn_wmma_f32_16x16x16_f16_w32(a);", "__builtin_amdgcn_wmma"),
-        ("__global__ void k(hipTextureObject_t image);", "hipTextureObject_t"),
     ],
 )
 def test_what_the_cpu_cannot_run_is_refused_with_its_line(
@@ -369,11 +368,14 @@ def test_what_the_compiler_stumbles_over_is_named(bench: Bench) -> None:
         ("#define LAUNCH k<<<1, 2>>>()", "<<<"),
         ("texture<float, 1, cudaReadModeElementType> image;", "texture"),
         ("y = tex1Dfetch<float>(image, 3);", "tex1Dfetch"),
-        ("__global__ void k(cudaTextureObject_t image);", "cudaTextureObject_t"),
     ],
 )
 def test_what_the_compiler_may_pass_over_explains_a_failure(text: str, name: str) -> None:
     assert [(one.name, one.conditional) for one in scan(text, "cpu")] == [(name, True)]
+
+
+def test_textures_that_the_spec_binds_explain_no_failure() -> None:
+    assert scan("texture<float> image;", "cpu", textures=True) == []
 
 
 def test_what_only_looks_like_it_is_not_refused() -> None:

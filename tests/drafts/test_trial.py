@@ -318,4 +318,4 @@ def test_textures_and_owners_beside_a_kernel_keep_it_from_nothing(tmp_path: Path
     told = json.loads(tokitai_here("find", tmp_path, "--run", "--json").stdout)["kernels"]
     ended = {one["name"]: one["ended"] for one in told}
     assert (ended["plain"], ended["owned"]) == ("", "")
-    assert "the cpu device has no textures and surfaces" in ended["textured"]
+    assert "a texture that the spec does not bind" in ended["textured"]

@@ -14,7 +14,7 @@ from tokitai_cli.build.compiler import COMPILE_SECONDS
 from tokitai_cli.build.harness_text import harness_context, template_digest
 from tokitai_cli.build.identity import identify
 from tokitai_cli.build.inputs import Digests, Manifest
-from tokitai_cli.build.scan import Finding, refuse, refuse_cuda
+from tokitai_cli.build.scan import Finding, refuse, refuse_cuda, refuse_textures
 from tokitai_cli.build.steps import Job, circumstances, make, record_of
 from tokitai_cli.core import flags, process, resources
 from tokitai_cli.core.errors import BuildError, Location, UntranslatedError
@@ -132,10 +132,11 @@ def _prepare(
     else:
         texts = tuple(source_text.own_texts(request.source, own))
         refuse_cuda(request.source, texts, recipe.device)
+        refuse_textures(request, recipe.device)
         context = harness_context(request, recipe, own, texts, models)
         if "taken" not in context:
             try:
-                findings = refuse(request.source, source.decode("utf-8", "replace"), recipe.device)
+                findings = refuse(request, source.decode("utf-8", "replace"), recipe.device)
             except BuildError:
                 if not request.kernels:
                     raise

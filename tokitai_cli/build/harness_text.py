@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _TEMPLATE = "harness.cpp.j2"
 # What the harness asks of a source's tree; parsing takes time, which sources without do not cost.
-_MARKS = ("HIP_DYNAMIC_SHARED", "__constant__", "__launch_bounds__")
+_MARKS = ("HIP_DYNAMIC_SHARED", "__constant__", "__launch_bounds__", "texture")
 # Headers of HIP whose own text a macro of the source could spoil; taken in before it where it asks.
 _HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
@@ -57,7 +57,7 @@ def harness_context(
         "kernels": [
             {
                 "expr": kernel.expr,
-                **_address(expr, index),
+                **_address(expr, index, kernel.references),
                 "bound": _bound(kernel.expr, programs),
                 "args": [_argument(arg) for arg in kernel.args],
             }
@@ -111,12 +111,19 @@ def _memory(programs: Sequence[Program]) -> dict[str, Any]:
     return memory_of(programs)._asdict()
 
 
-def _address(expr: str, index: int) -> dict[str, Any]:
-    """C++ expression for a kernel's address; one of several of a name is chosen by a pointer's type."""
+def _address(expr: str, index: int, references: Sequence[str]) -> dict[str, Any]:
+    """C++ expressions for a kernel's address and name; a pointer's type chooses one of several.
+
+    references: textures at namespace scope, which a function in front of the kernel sets.
+    """
     name, types = kernel_names.overload(expr)
-    if not types:
-        return {"address": f"&{expr}", "overload": None}
-    return {"address": f"tokitai_overload_{index}", "overload": {"name": name, "types": types}}
+    overload = {"name": name, "types": types} if types else None
+    address = f"tokitai_overload_{index}" if types else f"&{expr}"
+    called = name if types else expr
+    if references:
+        called = f"TokitaiTextured<{', '.join([address, *(f'&{one}' for one in references)])}>::run"
+        address = f"&{called}"
+    return {"address": address, "called": called, "overload": overload}
 
 
 def _argument(arg: KernelArg) -> dict[str, Any]:

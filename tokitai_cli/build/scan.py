@@ -12,7 +12,8 @@ import msgspec
 from tokitai_cli.build.ptx import first_instruction
 from tokitai_cli.core import resources
 from tokitai_cli.core.errors import BuildError, Location
-from tokitai_cli.core.model.device import ASSEMBLY, TRAITS
+from tokitai_cli.core.model.device import ASSEMBLY, TRAITS, UNBOUND_TEXTURE
+from tokitai_cli.core.model.harness import HarnessRequest
 from tokitai_cli.cpp.lexing import blank, called_names, directive_in
 
 
@@ -34,10 +35,14 @@ _LONGEST = 200  # lines of a statement
 _DEEPER = {"if": 1, "ifdef": 1, "ifndef": 1, "endif": -1}  # by each directive
 
 
-def scan(text: str, device: str) -> list[Finding]:
-    """Everything in a kernel source that `device` cannot run, in order of lines."""
+def scan(text: str, device: str, *, textures: bool = False) -> list[Finding]:
+    """Everything in a kernel source that `device` cannot run, in order of lines.
+
+    textures: the spec binds those of its kernels.
+    """
     traits = TRAITS[device]
-    patterns = {**traits.refused, **traits.explained}
+    every = {**traits.refused, **traits.explained}
+    patterns = {one: what for one, what in every.items() if not textures or what != UNBOUND_TEXTURE}
     if not any(re.search(pattern, text) for pattern in patterns):
         return []
     plain = blank(text)
@@ -98,13 +103,26 @@ def refuse_cuda(source: Path, texts: Iterable[str], device: str) -> None:
         )
 
 
-def refuse(source: Path, text: str, device: str) -> list[Finding]:
+def refuse_textures(request: HarnessRequest, device: str) -> None:
+    """Raise BuildError where a kernel is handed textures on a device whose harness makes none."""
+    bound = [one.expr for one in request.kernels if one.textures]
+    if bound and device != "cpu":
+        raise BuildError(
+            f"the {device} device cannot run {bound[0]}: it fetches from a texture of the spec",
+            where=Location(request.source),
+            hint="textures are bound on the cpu device only: choose --device cpu",
+            first_errors=(f"{request.source}: a texture",),
+        )
+
+
+def refuse(request: HarnessRequest, text: str, device: str) -> list[Finding]:
     """Raise BuildError for what stands outside of every #if; return the rest.
 
     What stands inside one may be left out by the preprocessor, so it only explains a build that
     fails.
     """
-    findings = scan(text, device)
+    source = request.source
+    findings = scan(text, device, textures=any(one.textures for one in request.kernels))
     for finding in findings:
         if not finding.conditional:
             file = Path(finding.file) if finding.file else source

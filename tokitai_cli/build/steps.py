@@ -100,7 +100,7 @@ def make(job: Job, folder: Path) -> Made:
         job = msgspec.structs.replace(
             job,
             context={**job.context, **taking.context_of(taken)},
-            findings=refuse(job.request.source, taken.text, recipe.device),
+            findings=refuse(job.request, taken.text, recipe.device),
         )
     made = recipe.makes or (_OBJECT if recipe.link else entries.ARTIFACT)
     command = command_of(recipe.command, {**_NAMES, "source": entries.HARNESS, "output": made})

@@ -37,7 +37,9 @@ def write_extracted(
     from tokitai_cli.cpp.programs import Programs
 
     wanted = {word for kernel in request.kernels for word in names_in(kernel.expr)}
-    wanted |= {name.rpartition("::")[2] for name, _ in request.symbols}
+    variables = [name for name, _ in request.symbols]
+    variables += [name for kernel in request.kernels for name in kernel.references]
+    wanted |= {name.rpartition("::")[2] for name in variables}
     cuda = request.source.suffix in CUDA
     passes = passes_of(
         recipe.device, recipe.arch, cuda, flags.definitions(recipe.command), recipe.branch

@@ -39,6 +39,9 @@ _TYPES = frozenset({"type_identifier", "qualified_identifier", "template_type"})
 _ACCESSORS = {f"{front}PackedTensorAccessor{bits}": bits
               for front in ("", "Generic") for bits in ("", "32", "64")}  # fmt: skip
 
+#: Types of parameters that are textures.
+TEXTURE_OBJECTS = frozenset({"cudaTextureObject_t", "hipTextureObject_t"})
+
 
 class _Types(Protocol):
     structs: dict[str, Struct]
@@ -247,3 +250,11 @@ def accessor_of(spelled: str) -> TensorAccessor | None:
         return None
     told = {"32": "int32_t", "64": "int64_t"}.get(_ACCESSORS[name.last])
     return TensorAccessor(element, int(dimensions), told or (more[1:] or ["int64_t"])[0])
+
+
+def texture_of(spelled: str) -> tuple[str, tuple[str, ...]]:
+    """Of `texture<float4, 2>` the type of a texel, and the other arguments; "" for another type."""
+    name = name_of(parsed_type(spelled) if "texture" in spelled else None)
+    if name.last != "texture" or not name.arguments:
+        return "", ()
+    return name.arguments[0], tuple(name.arguments[1:])

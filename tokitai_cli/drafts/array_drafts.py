@@ -20,6 +20,15 @@ def array_draft(
     """An array of the spec; shapes: those of its suites."""
     if parameter.name in known.leaves.variables:
         return _variable(known, parameter)
+    if extents := known.texture_extents.get(parameter.name):
+        inner = known.leaves.inner.get(parameter.name, 0)
+        return ArrayDraft(
+            role="inputs",
+            dtype=parameter.dtypes[0],
+            extents=tuple(extents),
+            inner=inner,
+            why="its shape",
+        )
     guess, said = "its shape" if parameter.dtypes else "its shape and dtype", known.layouts.said
     if any(parameter.name == other.array for other in known.leaves.accessors):
         guess += ", with rows one behind the other"

@@ -37,6 +37,7 @@ from tokitai_cli.drafts.like import TemplateOp, like
 from tokitai_cli.drafts.model import SpecDraft
 from tokitai_cli.drafts.reading import Reading
 from tokitai_cli.drafts.render import spec_text
+from tokitai_cli.drafts.texturing import add_textures, textures_of
 from tokitai_cli.drafts.writer import draft_of
 
 
@@ -145,6 +146,7 @@ def _draft(asked: _Asked) -> Draft:
     numbers = {name: {"true": "1", "false": "0"}.get(text, text) for name, text in given.items()}
     facts = facts_of(program, kernel, numbers)
     leaves.join_sizes(facts.accesses)
+    add_textures(leaves, program, facts.fetches)
     reading = Reading(facts, leaves.paths, _any_accessed(program, kernel, numbers))
     leaves.add_variables(variables, reading.variable)
     reasons = _reasons(kernel, leaves)
@@ -166,6 +168,7 @@ def _draft(asked: _Asked) -> Draft:
         most_threads(program, kernel, arguments), own_shapes=op is None,
     )  # fmt: skip
     model, formula = draft_of(subject)
+    model = msgspec.structs.replace(model, textures=textures_of(leaves, program))
     if op is not None:
         model, formula = like(model, kernel.name, leaves.found, leaves.args, op)
     of_host = None if origin.room else at_host(model, launch, leaves)

@@ -18,6 +18,7 @@ from tokitai_cli.drafts.host_words import said
 from tokitai_cli.drafts.leaves import LaunchArguments, free
 from tokitai_cli.drafts.model import fitting
 from tokitai_cli.drafts.reading import Reading
+from tokitai_cli.drafts.texturing import texture_extents
 
 _STEPS = 4  # of names that stand for names
 # Whole numbers that say no extent.
@@ -117,9 +118,9 @@ class Known:
         self.passed: dict[str, str] = {}
         self.passed = {} if self.origin.room else self._passed()
         self.sizes = [one for one in self.sizes if one.name not in self.passed]
-        fixed = self.leaves.variables
-        arrays = [one.name for one in self.parameters if one.pointers and one.name not in fixed]
+        arrays = [one.name for one in self.parameters if one.pointers and not self._is_fixed(one)]
         self.layouts = self._layouts(arrays)
+        self.texture_extents = texture_extents(self)
         floats = [
             one.name for one in self.parameters if any("float" in kind for kind in one.dtypes)
         ]
@@ -252,13 +253,23 @@ class Known:
         """About `value`, as the kernel takes the size."""
         return fitting(value, self.multiples.get(size, 1), self.limits.get(size))
 
-    def add_size(self, name: str) -> str:
-        """A size that no argument of the kernel is, and what the spec calls it."""
+    def _is_fixed(self, array: Parameter) -> bool:
+        """Whether its extents follow from no index: a variable's, or a texture's of several axes."""
+        textures = self.leaves.textures.values()
+        several = any(one.array == array.name and one.axes > 1 for one in textures)
+        return array.name in self.leaves.variables or several
+
+    def add_size(self, name: str, *, last: bool = False) -> str:
+        """A size that no argument of the kernel is, and what the spec calls it.
+
+        last: behind the others, so that no array whose size nothing says gets it as a factor.
+        """
         taken = {one.name for one in (*self.parameters, *self.sizes)}
         name = next(
             one for one in (free(name), f"{name}_rows", f"{name}_count") if one not in taken
         )
-        self.sizes.insert(0, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
+        at = len(self.sizes) if last else 0
+        self.sizes.insert(at, Parameter(name, "int", "scalar", ("int32",), 0, False, ""))
         self.layouts.add_size(name)
         return name
 
@@ -271,7 +282,8 @@ class Known:
         }
         pointers = {one.name for one in self.leaves.args if one.pointers and one.const}
         nulls = {one for one in nulls if not self.subject.reading.needs(one)}
-        return nulls | (pointers & self.subject.reading.untouched)
+        unfetched = {*self.leaves.texture_arguments} - self.leaves.textures.keys()
+        return nulls | (pointers & self.subject.reading.untouched) | unfetched
 
     def _passed(self) -> dict[str, str]:
         """Sizes that the host passes as products of others: the stride of a batch, m * k."""

@@ -23,10 +23,11 @@ from tokitai_cli.cpp.source.struct_layout import (
 )
 from tokitai_cli.cpp.source.types import ENUM
 from tokitai_cli.cpp.source.variables import Variable
-from tokitai_cli.cpp.structs import accessor_of
+from tokitai_cli.cpp.structs import TEXTURE_OBJECTS, accessor_of
 from tokitai_cli.cpp.whole import Program
 from tokitai_cli.drafts.accessors import Accessor, same_sizes
 from tokitai_cli.drafts.model import Flow, Guess
+from tokitai_cli.drafts.texturing import TextureLeaf
 from tokitai_cli.spec.reader.rules import RESERVED
 
 _REASONS = {
@@ -50,7 +51,8 @@ class LaunchArguments:
     the kernel reads them. inner: what an element of an array holds: lanes of a vector, bytes of a
     struct. words: values that the launch passes. limits: of sizes that say how much of a struct's
     arrays is used. accessors: those of PyTorch's tensors. pointees: types of structs behind
-    pointers that have pointers themselves, by parameter.
+    pointers that have pointers themselves, by parameter. texture_arguments: names of arguments that
+    are textures. textures: those that the kernel fetches from, see `texturing`.
     """
 
     def __init__(self, program: Program) -> None:
@@ -71,6 +73,8 @@ class LaunchArguments:
         self.limits: dict[str, int] = {}
         self.accessors: list[Accessor] = []
         self.pointees: dict[str, str] = {}
+        self.texture_arguments: list[str] = []
+        self.textures: dict[str, TextureLeaf] = {}
 
     def add_variables(self, known: Sequence[Variable], role_of: Callable[[Variable], str]) -> None:
         """Variables that a kernel reads by name, and those that it writes where it has no other output.
@@ -103,13 +107,17 @@ class LaunchArguments:
     def add(self, parameter: Parameter, kernel: Part | None = None) -> None:
         """One parameter of the kernel, the next; kernel: its part of the unit."""
         enumerator = parameter.kind == "scalar" and parameter.dtypes == ENUM
-        name = "0" if enumerator else self._unique(parameter.name)
+        name = "0" if enumerator else self.unique(parameter.name)
         named = msgspec.structs.replace(parameter, name=name)
         self.args.append(named)
         self.words += 1
         if enumerator:
             return
         place = parameter.name
+        if parameter.type in TEXTURE_OBJECTS and not parameter.pointers:
+            self.texture_arguments.append(named.name)
+            self.paths[named.name] = place
+            return
         pointee = parameter.kind == "structs" and holds_pointers(self._program, parameter.type)
         if pointee:
             self.pointees[place] = parameter.type
@@ -146,7 +154,7 @@ class LaunchArguments:
         told = f"{_REASONS['struct']} ({why})" if why else _REASONS[one.kind]
         self.reasons.append(f"`{one.name or one.type}` {told}: {one.text}")
 
-    def _unique(self, name: str) -> str:
+    def unique(self, name: str) -> str:
         """A name that no other has: of `x` and `x_`, too."""
         name, taken = free(name), {one.name for one in (*self.args, *self.found)}
         while name in taken:
@@ -154,7 +162,7 @@ class LaunchArguments:
         return name
 
     def _leaf(self, one: Parameter, name: str, place: str, path: str = "") -> str:
-        """name: its own, of `_unique`."""
+        """name: its own, of `unique`."""
         self.found.append(msgspec.structs.replace(one, name=name))
         self.places[name] = place
         if path:
@@ -164,6 +172,10 @@ class LaunchArguments:
         elif one.kind == "structs" and (size := bytes_of(self._program, one)) is not None:
             self.inner[name] = size[0]
         return name
+
+    def add_array(self, array: Parameter, name: str, path: str) -> str:
+        """An array that no argument is by itself, which the kernel's text calls `path`; its name."""
+        return self._leaf(array, self.unique(name), path, path)
 
     def _struct(self, type_name: str, name: str, place: str, path: str) -> Flow:
         fields = fields_of(self._program, type_name)
@@ -203,8 +215,8 @@ class LaunchArguments:
     ) -> Flow:
         (data, _), (size, dims), _ = fields
         struct, name = name, name.rstrip("_")
-        sizes = [self._leaf(size, self._unique(f"{name}_{at}"), "") for at in range(dims)]
-        data_name = self._leaf(data, self._unique(f"{name}_data"), place, path)
+        sizes = [self._leaf(size, self.unique(f"{name}_{at}"), "") for at in range(dims)]
+        data_name = self._leaf(data, self.unique(f"{name}_data"), place, path)
         accessor = Accessor(struct, path, data_name, sizes)
         self.accessors.append(accessor)
         self.words += 1 + 2 * dims
@@ -218,14 +230,14 @@ class LaunchArguments:
         if field.kind == "scalar" and field.dtypes == ENUM:
             return 0
         if field.kind in {"array", "scalar", "structs"}:
-            return self._leaf(field, self._unique(name), place, path)
+            return self._leaf(field, self.unique(name), place, path)
         return self._list(field, name, place, path)
 
     def _list(self, one: Parameter, name: str, place: str, path: str) -> str | None:
         """A list of pointers to the rows of an array of its own; None where it is no such list."""
         if one.kind != "pointers" or one.pointers != 2 or not one.dtypes:
             return None
-        rows = self._leaf(one, self._unique(f"{name}_rows"), place, path)
+        rows = self._leaf(one, self.unique(f"{name}_rows"), place, path)
         self.rows.add(rows)
         self.lists[name] = rows
         return name

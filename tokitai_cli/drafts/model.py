@@ -133,6 +133,7 @@ class SpecDraft(msgspec.Struct, frozen=True, kw_only=True):
     scalars: Mapping[str, ScalarDraft] = {}
     structs: Mapping[str, Guess[Flow]] = {}
     lists: Mapping[str, Flow] = {}
+    textures: Mapping[str, Guess[Flow]] = {}
     launch: LaunchDraft
     #: Why equal runs may differ; empty where they may not.
     unordered: str = ""

@@ -90,6 +90,9 @@ def _lines(draft: SpecDraft) -> Iterator[str]:
         yield marked(f"      {name}: {flow(fields.value)}", fields.why)
     yield from ["    lists:"] * bool(draft.lists)
     yield from (f"      {name}: {flow(one)}" for name, one in draft.lists.items())
+    yield from ["    textures:"] * bool(draft.textures)
+    for name, texture in draft.textures.items():
+        yield marked(f"      {name}: {flow(texture.value)}", texture.why)
     yield from _launch(draft.launch)
     yield from [marked("    deterministic: false", draft.unordered)] * bool(draft.unordered)
     oracle = {"formula": draft.oracle, "accumulate": draft.accumulate}

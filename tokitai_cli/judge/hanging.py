@@ -32,7 +32,7 @@ _VALUES: frozenset[Kind] = frozenset({"values", "repeats"})
 # reason do the others.
 _CAUSES: frozenset[Kind] = frozenset({"outside", "unset", "changed"})
 _FOLLOWS: frozenset[Kind] = frozenset({"unwritten", "changed", "values", "repeats"})
-_BUILT = {"source", "include", "flags", "defines", "structs", "lists"}
+_BUILT = {"source", "include", "flags", "defines", "structs", "lists", "textures"}
 _ORACLE = {"oracle", "replay", "reduction", "flush_to_zero", "properties", "non_claims"}
 _ROLE = "that the kernel"  # words of a mark that says what a kernel does with an array
 

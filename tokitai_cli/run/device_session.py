@@ -30,6 +30,7 @@ from tokitai_cli.core.model.evidence import BuildRecord, DeviceRecord, FactRecor
 from tokitai_cli.core.model.harness import HarnessRequest
 from tokitai_cli.core.model.judged import graver
 from tokitai_cli.core.model.settings import Settings
+from tokitai_cli.core.model.textures import references
 from tokitai_cli.run import child
 from tokitai_cli.run.prepare import Prepared
 from tokitai_cli.spec import plan
@@ -302,7 +303,8 @@ def variables(record: BuildRecord, case: Case) -> tuple[str, ...]:
     """Variables of the case's source that outlive a launch; those that the spec fills do not."""
     told = [fact.value for fact in record.code_object if fact.name == WRITABLE]
     names = [name for value in told for name in value.split(", ")]
-    return tuple(name for name in names if name not in symbols_of(case.variant))
+    filled = {*symbols_of(case.variant), *references(case.variant).values()}
+    return tuple(name for name in names if name not in filled)
 
 
 def device_record(device: Device, probe: Probe, facts: Iterable[Fact] = ()) -> DeviceRecord:

@@ -62,6 +62,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ASSEMBLY = "inline assembly"
+UNBOUND_TEXTURE = "a texture that the spec does not bind"
 # By name, in the order in which `auto` looks.
 TRAITS: Mapping[str, Traits] = {
     "rocm": Traits(
@@ -108,13 +109,11 @@ TRAITS: Mapping[str, Traits] = {
             r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
             r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
             r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
-            r"\bhip(?:Texture|Surface)Object_t\b": "textures and surfaces",
         },
         explained={
             r"<<<": "a launch by a kernel",
-            r"\bcuda(?:Texture|Surface)Object_t\b": "textures and surfaces",
-            r"\btexture(?=\s*<)": "textures and surfaces",
-            r"\btex(?:1Dfetch|[123]D\w*)(?=\s*[<(])": "textures and surfaces",
+            r"\btexture(?=\s*<)": UNBOUND_TEXTURE,
+            r"\btex(?:1Dfetch|[123]D\w*)(?=\s*[<(])": UNBOUND_TEXTURE,
         },
     ),
 }

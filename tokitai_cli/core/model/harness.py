@@ -13,6 +13,7 @@ import msgspec
 
 from tokitai_cli.core.model.buffers import leaves_of, listed, passed_buffers
 from tokitai_cli.core.model.spec import Expression, Launch, Variant
+from tokitai_cli.core.model.textures import references
 
 
 class KernelArg(msgspec.Struct, frozen=True):
@@ -31,6 +32,10 @@ class KernelEntry(msgspec.Struct, frozen=True):
 
     expr: str
     args: tuple[KernelArg, ...]
+    #: Textures at namespace scope that are set in front of it, by the source's names: the first `args`.
+    references: tuple[str, ...] = ()
+    #: Whether it is handed any texture.
+    textures: bool = False
 
 
 MAX_WORDS = 512  # arguments of a launch, structs and their fields: argument_limit of the harness
@@ -54,8 +59,13 @@ class HarnessRequest(msgspec.Struct, frozen=True):
 
 def kernel_entry(variant: Variant, launch: Launch, warp_size: int) -> KernelEntry:
     """Kernel and signature of a launch on a device with such warps."""
+    bound = references(variant)
+    given = (*bound, *launch.args)
     return KernelEntry(
-        launch.kernel_at(warp_size), tuple(_arg(variant, arg) for arg in launch.args)
+        launch.kernel_at(warp_size),
+        tuple(_arg(variant, arg) for arg in given),
+        tuple(bound.values()),
+        any(str(arg) in variant.textures for arg in given),
     )
 
 

@@ -138,6 +138,26 @@ class Buffer(Strict, frozen=True, kw_only=True):
     symbol: Variable = ""
 
 
+Address = Literal["clamp", "border", "wrap", "mirror"]
+
+
+class Texture(Strict, frozen=True, kw_only=True):
+    """A texture over an array, whose last extent counts the channels where there are several.
+
+    The other extents are those along z, y and x. address: of every axis, or of each from x on. read:
+    whole numbers as floats from -1 or 0 to 1, or elements as they are. reference: what the source calls
+    a texture at namespace scope, where that is not the texture's own name.
+    """
+
+    array: Identifier
+    channels: Literal[1, 2, 4] = 1
+    filter: Literal["point", "linear"] = "point"
+    address: Address | Annotated[list[Address], Meta(min_length=1, max_length=3)] = "clamp"
+    normalized: bool = False
+    read: Literal["element", "normalized-float"] = "element"
+    reference: Variable = ""
+
+
 class ScalarArg(Strict, frozen=True, kw_only=True):
     """A scalar argument with a dtype of its own; `value` is a literal or an expression of params."""
 
@@ -312,6 +332,7 @@ class Variant(Strict, frozen=True, kw_only=True):
     scalars: dict[Identifier, ScalarArg] = {}
     structs: dict[Identifier, dict[Identifier, Field] | list[dict[Identifier, Field]]] = {}
     lists: dict[Identifier, list[Identifier] | Identifier] = {}
+    textures: dict[Identifier, Texture] = {}
     replay: str = ""
     reduction: Reduction | Literal["any", "none", "welford"] = "any"
     deterministic: bool = True

@@ -14,6 +14,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Value,
     lanes,
 )
+from tokitai_cli.cpp.body.textures import fetched
 from tokitai_cli.cpp.body.walk import Walk
 from tokitai_cli.cpp.elements import is_vector
 from tokitai_cli.cpp.structs import size_of
@@ -64,6 +65,8 @@ def by_value(name: str) -> bool:
 def known_call(walk: Walk, name: str, given: list[Node], node: Node) -> Returned | None:
     """What a function of the language or its libraries gives; None for one that is not known."""
     last = name.rpartition("::")[2]
+    if last.startswith("tex") and (texel := fetched(walk, last, given, node)) is not None:
+        return texel
     if is_vector(last.removeprefix("make_")) or last == "dim3":
         values = [walk.evaluate(one) for one in given]
         rest = [constant(1)] * (3 - len(values)) if last == "dim3" else []

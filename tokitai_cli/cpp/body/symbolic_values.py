@@ -181,6 +181,13 @@ class Stepped(NamedTuple):
     step: Polynomial
 
 
+class Fetch(NamedTuple):
+    """How a body fetches from a texture: the type that it gets, and by how many coordinates."""
+
+    type: str
+    axes: int
+
+
 class Facts(msgspec.Struct):
     """What a walk over a function's body has found."""
 
@@ -224,6 +231,8 @@ class Facts(msgspec.Struct):
     called: dict[Polynomial, list[str]] = {}
     #: What of the launch it reads: `blockIdx.x`, `gridDim.y`.
     launch: set[str] = set()
+    #: Textures among the arrays that it fetches from.
+    fetches: dict[str, Fetch] = {}
     #: Names that the body has; an array that is none of them is not touched.
     words: frozenset[str] = frozenset()
 

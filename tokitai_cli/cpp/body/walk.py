@@ -31,7 +31,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
 from tokitai_cli.cpp.declarations import Declaration, Parameter
 from tokitai_cli.cpp.elements import is_real, is_vector
 from tokitai_cli.cpp.program import Program
-from tokitai_cli.cpp.structs import accessor_of, layout, resolved
+from tokitai_cli.cpp.structs import TEXTURE_OBJECTS, accessor_of, layout, resolved
 from tokitai_cli.cpp.tree import parsed_expression, text_of
 
 BUDGET = 120_000  # nodes that are evaluated of one function
@@ -222,6 +222,9 @@ class Walk:
             self.facts.arrays[name] = kind = kind.rstrip("*").strip()
             self._add_fields(name, kind)
             return Pointer(name, constant(0), 1, self._rows(name, parameter))
+        if kind in TEXTURE_OBJECTS:
+            self.facts.arrays[name] = kind
+            return Pointer(name, constant(0), 1)
         if kind in self.program.structs:
             self._add_fields(name, kind)
             return Record(name, kind)

@@ -1,4 +1,4 @@
-"""Memory that a source declares for the device: dynamic shared arrays, shared classes, constants."""
+"""What a source declares for the device: dynamic shared arrays, shared classes, constants, textures."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ from tokitai_cli.cpp.tree import Declarator, child, declarator_of, parse, text_o
 from tokitai_cli.cpp.whole import Program
 
 _MARKS = Query(Language(tree_sitter_cuda.language()), "(type_qualifier) @mark")
+_TEXTURES = Query(
+    Language(tree_sitter_cuda.language()),
+    "(declaration type: (template_type name: (type_identifier) @used))"
+    "(class_specifier name: (type_identifier) @own)(struct_specifier name: (type_identifier) @own)",
+)
 _DECLARATIONS = frozenset({"declaration", "field_declaration"})
 _OF_C = frozenset({"primitive_type", "sized_type_specifier"})
 _UNNAMED = "_GLOBAL__N_1"  # a namespace without a name
@@ -29,6 +34,8 @@ class DeviceMemory(NamedTuple):
     shared_classes: bool
     #: Names of the `__constant__` variables, sorted.
     constants: list[str]
+    #: Whether it declares `texture<...>`, of CUDA before version 12, and no class of that name.
+    texture_references: bool
 
 
 def memory_of(programs: Iterable[Program]) -> DeviceMemory:
@@ -49,7 +56,16 @@ def _memory_below(roots: Sequence[Node]) -> DeviceMemory:
                 for told in _declared(one) if told.extents}),
         any(map(_holds_class, shared)),
         sorted({text_of(told.name) for one in constants for told in _declared(one)}),
+        any(map(_has_texture_references, roots)),
     )  # fmt: skip
+
+
+def _has_texture_references(root: Node) -> bool:
+    found = QueryCursor(_TEXTURES).captures(root)
+    named = {
+        kind: [one for one in nodes if one.text == b"texture"] for kind, nodes in found.items()
+    }
+    return bool(named.get("used")) and not named.get("own")
 
 
 def declares_dynamic(parts: Iterable[Part]) -> bool:

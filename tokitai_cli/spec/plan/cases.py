@@ -30,6 +30,7 @@ from tokitai_cli.core.model.device import WARP_SIZES
 from tokitai_cli.core.model.harness import STRUCT_BYTES
 from tokitai_cli.core.model.sizes import sizes_at
 from tokitai_cli.core.model.spec import WARP_SIZE, Buffer, Expression, Launch, ScalarArg, Variant
+from tokitai_cli.core.model.textures import references
 from tokitai_cli.spec.plan.scalar_bytes import pack
 
 # The limits of both HIP and CUDA: "hipDeviceProp_t" (maxGridSize) in the HIP API reference; CUDA C++
@@ -197,8 +198,9 @@ class Filler(msgspec.Struct, frozen=True):
         shared = self.number(f"{key}.shared", launch.shared)
         if not 0 <= shared <= MAX_SHARED_BYTES:
             raise self.fault(f"{key}.shared", f"{shared} bytes of shared memory")
-        args = tuple(
-            self.argument(f"{key}.args[{at}]", argument) for at, argument in enumerate(launch.args)
+        args = (
+            *(self.argument(f"textures.{name}", name) for name in references(self.variant)),
+            *(self.argument(f"{key}.args[{at}]", one) for at, one in enumerate(launch.args)),
         )
         kernel = launch.kernel_at(self.warp_size)
         return LaunchPlan(index, kernel, grid, block, shared, args, self.steps)

@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from tokitai_cli.core.errors import SpecError, near
 from tokitai_cli.core.model.spec import SPEC_SCHEMA, Buffer, Spec
+from tokitai_cli.core.model.textures import with_textures
 from tokitai_cli.spec.reader.document import Document, KeyPath
 
 _LAYOUT = re.compile(r"strides?|layouts?|order|pitch|leading|ld[abc]?|offsets?|padding|alignment")
@@ -36,7 +37,7 @@ def to_spec(document: Document) -> Spec:
     _check_schema(document)
     root = without_nulls(document.root)
     try:
-        return msgspec.convert(root, Spec)
+        return with_textures(msgspec.convert(root, Spec))
     except msgspec.ValidationError as error:
         message = str(error)
     # msgspec names neither the key of a mapping nor a line: look for the fault ourselves.

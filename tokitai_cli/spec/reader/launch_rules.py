@@ -10,6 +10,7 @@ from tokitai_cli.core.file_kind import is_machine_code
 from tokitai_cli.core.model.buffers import leaves_of, listed, passed_buffers
 from tokitai_cli.core.model.harness import MAX_WORDS
 from tokitai_cli.core.model.spec import WARP_SIZE, Buffer, Expression, Launch, Spec, Variant
+from tokitai_cli.core.model.textures import references
 from tokitai_cli.cpp import kernel_names
 from tokitai_cli.spec.reader.document import Document, KeyPath, keys_of
 from tokitai_cli.spec.reader.symbols import check_expression, check_known, check_real
@@ -150,7 +151,8 @@ def _check_argument(
 
 
 def _check_all_passed(document: Document, path: KeyPath, variant: Variant) -> None:
-    passed = {name for launch in variant.launches for name in _passed(variant, launch.args)}
+    every = [*references(variant), *(arg for launch in variant.launches for arg in launch.args)]
+    passed = {*_passed(variant, every)}
     for name in passed_buffers(variant):
         if name in passed:
             continue

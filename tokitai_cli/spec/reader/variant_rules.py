@@ -25,6 +25,7 @@ from tokitai_cli.spec.reader.symbols import (
     check_function,
     check_known,
 )
+from tokitai_cli.spec.reader.texture_rules import check_textures
 
 MAX_DIMENSIONS = 8
 _YES_NO = {"yes": "true", "on": "true", "no": "false", "off": "false"}
@@ -55,6 +56,7 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
             here = (*path, "reduction", "outputs", name)
             check_known(document, here, name, _outputs(variant), "output")
             check_expression(document, here, steps, spec.names)
+    check_textures(document, path, variant)
     check_launches(document, path, spec, variant)
     check_all_known(document, (*path, "profiles"), variant.profiles, spec.profiles, "profile")
     _check_drawn(document, path, spec, variant)
@@ -79,7 +81,7 @@ def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
     if is_machine_code(file):
         given: list[KeyPath] = [
             (key,)
-            for key in ("defines", "flags", "include", "symbols", "structs")
+            for key in ("defines", "flags", "include", "symbols", "textures", "structs")
             if getattr(variant, key)
         ]
         for role in ("outputs", "inout"):
@@ -93,8 +95,10 @@ def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
 
 def _check_unique(document: Document, path: KeyPath, spec: Spec, variant: Variant) -> None:
     seen = dict.fromkeys(spec.params, "a param") | dict.fromkeys(spec.sizes, "a size")
-    for role in (*ROLES, "scalars", "structs", "lists"):
+    for role in (*ROLES, "scalars", "structs", "lists", "textures"):
         for name in getattr(variant, role):
+            if role == "structs" and not document.given((*path, role, name)):
+                continue  # a texture, as the harness has it
             if name in seen:
                 message = f"`{name}` is already the name of {seen[name]}"
                 raise document.fault((*path, role, name), message, "rename one", at_key=True)

@@ -1,0 +1,45 @@
+"""Fetches from textures on the cpu device: by object and by name, with every way of sampling."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.runs import KERNELS, run
+from tokitai_cli.core.model.verdict import Verdict
+
+OWN = KERNELS / "own" / "textures"
+
+
+@pytest.mark.parametrize("watch", ["off", "full"])
+def test_textures_are_sampled_as_the_guide_says(tmp_path: Path, watch: str) -> None:
+    evidence = run(OWN / "spec.yaml", tmp_path, suite="quick", watch=watch)
+    assert len(evidence.cases) == 14
+    assert {case.verdict for case in evidence.cases} == {Verdict.VERIFIED}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict", "words"),
+    [
+        ("tex2D(image,", "tex2D<int>((cudaTextureObject_t) image.object,", Verdict.CRASHED,
+         "other elements than those"),
+        ("tex2D(image,", "tex2D<float>((cudaTextureObject_t) nullptr,", Verdict.CRASHED,
+         "does not bind"),
+        ("tex2D(image,", "tex2Dgather<float>((cudaTextureObject_t) image.object,", Verdict.CRASHED,
+         "has no tex2Dgather"),
+        ("at[i].x, at[i].y);\n}", "at[i].x + 1, at[i].y);\n}", Verdict.REFUTED, "out["),
+    ],
+)  # fmt: skip
+def test_fetches_that_are_wrong(
+    tmp_path: Path, old: str, new: str, verdict: Verdict, words: str
+) -> None:
+    for name in ("spec.yaml", "oracle.py"):
+        shutil.copy(OWN / name, tmp_path)
+    text = (OWN / "textures.cu").read_text()
+    assert old in text
+    (tmp_path / "textures.cu").write_text(text.replace(old, new, 1))
+    (case,) = run(tmp_path / "spec.yaml", tmp_path, variant=["point"]).cases
+    assert case.verdict is verdict
+    assert words in case.reason
