@@ -27,6 +27,7 @@ from tokitai_cli.core.numerics import (
     overflow_class,
     round_to,
     rounded_bound,
+    same_bytes,
     spacing,
 )
 from tokitai_cli.core.rounding import PACKED, float32_to_odd, rounded_by_adding, widened
@@ -327,3 +328,15 @@ def test_bit_source_is_philox_keyed_by_the_digest_of_its_parts() -> None:
 
 def test_bit_source_keeps_the_parts_of_its_key_apart() -> None:
     assert bit_source("ab", "c").random_raw() != bit_source("a", "bc").random_raw()
+
+
+def test_equal_bytes_are_told_from_equal_numbers() -> None:
+    values = np.array([[1.0, np.nan], [0.0, 2.0]], np.float16)
+    other = values.copy()
+    assert same_bytes(values, other)
+    assert same_bytes(values.T, other.T)
+    assert not same_bytes(values, other.T)
+    other[1, 0] = -0.0
+    assert not same_bytes(values, other)
+    assert not same_bytes(values, values[:1])
+    assert same_bytes(values[:0], other[:0])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli.core.model.case import BufferPlan, Case, RunResult
 from tokitai_cli.core.model.expectation import Block, Expectation
 from tokitai_cli.core.model.judged import SampleRecord
-from tokitai_cli.core.numerics import bits_of
+from tokitai_cli.core.numerics import bits_of, same_bytes
 from tokitai_cli.judge.failures import STEP_FORM, STEP_NUMBERS, STEP_UNWRITTEN, Failure
 from tokitai_cli.judge.freivalds import Proof, factors, proved
 from tokitai_cli.judge.output import judged_by_checks
@@ -83,9 +83,7 @@ def _repetitions(
     """How repetitions differ over the whole output, what none of them wrote, and which they are."""
     flat = [array.reshape(-1) for array in arrays]
     bits = [bits_of(array) for array in flat]
-    differing = [
-        number for number in range(1, len(bits)) if not np.array_equal(bits[number], bits[0])
-    ]
+    differing = [number for number in range(1, len(bits)) if not same_bytes(bits[number], bits[0])]
     unwritten = never_written(buffer, bits, result.fills) if differing else None
     return difference(buffer, flat, differing, unwritten), unwritten, differing
 

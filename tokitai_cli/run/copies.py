@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core.numerics import same_bytes
 from tokitai_cli.run.case_outcome import Outputs
 
 
@@ -26,10 +26,4 @@ def copies(repetitions: Sequence[Outputs]) -> tuple[Outputs, ...]:
 
 
 def _copy(array: NDArray[Any], other: NDArray[Any] | None) -> NDArray[Any]:
-    if other is not None and np.array_equal(_bytes(array), _bytes(other)):
-        return other
-    return array.copy()
-
-
-def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return other if other is not None and same_bytes(array, other) else array.copy()

@@ -34,9 +34,10 @@ def try_changes(
     found: dict[str, list[str]] = {"accepted": [], "not-eligible": [], "rejected": []}
     rows = expectation.rows
     chunks = list(_chunks(reference, rows))
+    places = None if rows is None else _Places(rows, reference.width)
     for words, values in expectation.changes.items():
         flat = values.reshape(-1)
-        mutant = _mutant(reference, words, flat, rows)
+        mutant = _mutant(reference, words, flat, rows, places)
         trial = MutantTrial(mutant, checks, reference.form is None, given)
         with np.errstate(all="ignore"):
             for chunk in chunks:
@@ -55,10 +56,27 @@ def try_changes(
     )
 
 
-def _mutant(reference: Target, words: str, flat: NDArray[Any], rows: Rows | None) -> Mutant:
+class _Places:
+    """Where in an array of some rows the flat positions of the whole output are."""
+
+    def __init__(self, rows: Rows, width: int) -> None:
+        self._rows, self._width = rows, width
+        self._of: tuple[Rows, Rows] = rows, rows
+
+    def __call__(self, index: Rows) -> Rows:
+        if self._of[0] is not index:  # else as for the change before
+            row = index // self._width
+            place = np.searchsorted(self._rows, row)
+            self._of = index, place * self._width + (index - row * self._width)
+        return self._of[1]
+
+
+def _mutant(
+    reference: Target, words: str, flat: NDArray[Any], rows: Rows | None, places: _Places | None
+) -> Mutant:
     width = reference.width
     if reference.arranged is None or rows is None:
-        mutant = Mutant(words, words, functools.partial(_at, flat, rows, width))
+        mutant = Mutant(words, words, functools.partial(_at, flat, places))
         return arranged(reference, mutant)
     whole = reference.reference.copy()  # an order is one of all rows
     whole.reshape(-1, width)[rows] = flat.reshape(-1, width)
@@ -80,11 +98,11 @@ def positions_of(reference: Target, rows: Rows) -> NDArray[np.int64]:
     return (rows[:, None] * reference.width + np.arange(reference.width)).reshape(-1)
 
 
-def _at(values: NDArray[Any], rows: Rows | None, width: int, index: Index) -> NDArray[Any]:
+def _at(values: NDArray[Any], places: _Places | None, index: Index) -> NDArray[Any]:
     """Values at flat positions of the output, of which `values` has some rows."""
-    if rows is None or isinstance(index, slice):
+    if places is None or isinstance(index, slice):
         return _wide(values[index])
-    return _wide(values[np.searchsorted(rows, index // width) * width + index % width])
+    return _wide(values[places(index)])
 
 
 def _wide(values: NDArray[Any]) -> NDArray[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import msgspec
@@ -192,11 +192,18 @@ class ByWindows:
             return window.fields[field][start - window.start : stop - window.start]
         if self._is_whole(name):
             return self.whole(name, field).reshape(-1)[start:stop]
-        first, last = (self._block_of(at // self._rows.width) for at in (start, stop - 1))
-        if first == last and self._sided[self._part_of(first)] is not None:
-            offset = first * self._rows.width
-            return self._block(first)[field][start - offset : stop - offset]
-        return self._of_blocks(field, np.arange(start, stop))
+        runs, width, at = list[tuple[int, int, int]](), self._rows.width, start
+        while at < stop and len(runs) <= _BLOCKS_ASKED:
+            first = self._block_of(at // width)
+            runs.append((first, at, min(self._end_of(first) * width, stop)))
+            at = runs[-1][2]
+        if at < stop or not self._are_seen(first for first, _, _ in runs):
+            return self.whole(name, field).reshape(-1)[start:stop]
+        found = [
+            self._block(first)[field][low - first * width : high - first * width]
+            for first, low, high in runs
+        ]
+        return found[0] if len(found) == 1 else np.concatenate([np.zeros(0), *found])
 
     def at(self, name: str, field: str, positions: NDArray[np.int64]) -> Floats:
         """See `core.deferred.Source`."""
@@ -235,9 +242,7 @@ class ByWindows:
         # Neighbours are mostly of one block.
         bounds = [0, *(np.flatnonzero(first[1:] != first[:-1]) + 1).tolist(), positions.size]
         runs = [(int(first[at]), slice(at, to)) for at, to in itertools.pairwise(bounds)]
-        if len(runs) > _BLOCKS_ASKED or any(
-            self._sided[self._part_of(one)] is None for one, _ in runs
-        ):
+        if len(runs) > _BLOCKS_ASKED or not self._are_seen(one for one, _ in runs):
             return self.whole(self._rows.large, field).reshape(-1)[positions]
         found = [
             self._block(one)[field][positions[some] - one * self._rows.width] for one, some in runs
@@ -249,6 +254,15 @@ class ByWindows:
         start: int = self._parts[self._part_of(row)][0].rows.start
         return start + (row - start) // self._step * self._step
 
+    def _end_of(self, first: int) -> int:
+        """The row behind the block that begins with one."""
+        stop: int = self._parts[self._part_of(first)][-1].rows.stop
+        return min(first + self._step, stop)
+
+    def _are_seen(self, blocks: Iterable[int]) -> bool:
+        """Whether it is known of all parts that blocks are of whether sides differ."""
+        return all(self._sided[self._part_of(first)] is not None for first in blocks)
+
     def _part_of(self, row: int) -> int:
         return next(part for part, some in enumerate(self._parts) if row < some[-1].rows.stop)
 
@@ -257,7 +271,7 @@ class ByWindows:
         if first in self._blocks:
             return self._blocks[first]
         part = self._part_of(first)
-        rows = slice(first, min(first + self._step, self._parts[part][-1].rows.stop))
+        rows = slice(first, self._end_of(first))
         stored = [one.stored for one in self._refined]
         fields = self._rows.on(Piece(part, rows), stored).fields
         if not self._sided[part]:
