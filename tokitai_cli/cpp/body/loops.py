@@ -67,22 +67,15 @@ def _repeated(walk: Walk, node: Node) -> None:
     before = dict(walk.store)
     names = {place.number: name for scope in walk.scopes for name, place in scope.items()
              if isinstance(place, Cell)}  # fmt: skip
-    marks, after, guards = _dry(walk, node, before, names)
+    marks, after, guards, ends = _dry(walk, node, before, names)
     entry, counter = _entry(walk, node, before, marks, after, names)
     for key, value in marks.items():
         _evolve(walk, value, before.get(key), after.get(key), guards)
-    walk.store = {**before, **entry}
-    if counter is not None and not walk.dry:
-        walk.facts.loops.append(counter)
-    outer, walk.breaks = walk.breaks, []
-    mark = len(walk.guards)
-    backwards = counter is not None and (counter.step.number or 0) < 0
-    if counter is not None and backwards:
-        walk.guards.append(Guard(counter.counter, "<=", counter.start))
-    with _within(walk, node, marks, counter):
-        _once(walk, node, counter)
-    del walk.guards[mark:]
-    breaks, walk.breaks = walk.breaks, outer
+    if walk.dry:  # a pass has told what changes, and no other findings are asked for
+        walk.store = {**before, **{key: after.get(key) for key in entry}}
+    else:
+        walk.store = {**before, **entry}
+        ends = _found(walk, node, marks, counter)
     for key, value in entry.items():
         left = walk.store.get(key) if node.type == "do_statement" else value
         if isinstance(value, Polynomial):
@@ -90,9 +83,26 @@ def _repeated(walk: Walk, node: Node) -> None:
             walk.store[key] = walk.fresh(names.get(key, "v"), ways)
         else:
             walk.store[key] = value
-    for end in breaks:
+    for end in ends:
         join(walk, walk.store, end)
     walk.scopes.pop()
+
+
+def _found(
+    walk: Walk, node: Node, marks: dict[int, Value], counter: Stepped | None
+) -> list[dict[int, Value]]:
+    """The pass whose findings count; what variables hold where the loop is left within it."""
+    if counter is not None:
+        walk.facts.loops.append(counter)
+    outer, walk.breaks = walk.breaks, []
+    mark = len(walk.guards)
+    if counter is not None and (counter.step.number or 0) < 0:
+        walk.guards.append(Guard(counter.counter, "<=", counter.start))
+    with _within(walk, node, marks, counter):
+        _once(walk, node, counter)
+    del walk.guards[mark:]
+    ends, walk.breaks = walk.breaks, outer
+    return ends
 
 
 @contextlib.contextmanager
@@ -100,9 +110,6 @@ def _within(
     walk: Walk, node: Node, marks: dict[int, Value], counter: Stepped | None
 ) -> Iterator[None]:
     """Note that the walk is in the loop."""
-    if walk.dry:
-        yield
-        return
     condition = child(node, "condition")
     told = text_of(child(condition, "value") or condition).strip("() ")
     changes = frozenset(name for value in marks.values() for name in _names(value))
@@ -122,10 +129,14 @@ def _range(walk: Walk, node: Node) -> None:
 
 def _dry(
     walk: Walk, node: Node, before: dict[int, Value], names: dict[int, str]
-) -> tuple[dict[int, Value], dict[int, Value], tuple[Guard, ...]]:
-    """Marks for the variables that the loop changes, what they hold after one pass, what held then."""
+) -> tuple[dict[int, Value], dict[int, Value], tuple[Guard, ...], list[dict[int, Value]]]:
+    """Marks for the variables that the loop changes, and what a pass leaves them.
+
+    What they hold after it, what held then, and what they hold where the loop is left within it.
+    """
     changed = _assigned(walk, node)
     guards: tuple[Guard, ...] = ()
+    ends: list[dict[int, Value]] = []
     for _ in range(4):
         marks = {
             key: _unknown(walk, names.get(key, "v"), before.get(key)) for key in sorted(changed)
@@ -135,7 +146,8 @@ def _dry(
         outer, walk.breaks = walk.breaks, []
         try:
             guards = _once(walk, node)
-            for end in walk.breaks:
+            ends = walk.breaks
+            for end in ends:
                 join(walk, walk.store, _kept(end, walk.store, changed))
         finally:
             walk.dry -= 1
@@ -145,7 +157,7 @@ def _dry(
         if not more:
             break
         changed |= more
-    return marks, walk.store, guards
+    return marks, walk.store, guards, ends
 
 
 def _evolve(walk: Walk, mark: Value, start: Value, end: Value, guards: tuple[Guard, ...]) -> None:
