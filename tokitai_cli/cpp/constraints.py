@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
-from fractions import Fraction
 from typing import NamedTuple
 
 from tokitai_cli.cpp.body.polynomial import Polynomial, Quotient, constant
@@ -87,16 +86,21 @@ class Constraints:
 
     def replacing(self, value: Polynomial) -> Iterator[Replaced]:
         """Ways to write a number by a sum that a comparison bounds."""
+        own = value.terms
         for one in self.parts:
             most = -one.terms.get((), 0)
-            bounded = one + constant(most)
-            tried = set[Fraction]()
-            for key, count in bounded.terms.items():
-                factor = Fraction(value.terms.get(key, 0), count)
-                if factor <= 0 or factor in tried:
+            bounded: Polynomial | None = None
+            tried = set[tuple[int, int]]()
+            for key, count in one.terms.items():
+                held = own.get(key, 0) if key else 0
+                if held * count <= 0:
                     continue
-                tried.add(factor)
-                up, down = factor.numerator, factor.denominator
+                common = math.gcd(held, count)
+                up, down = abs(held) // common, abs(count) // common
+                if (up, down) in tried:
+                    continue
+                tried.add((up, down))
+                bounded = bounded or one + constant(most)
                 rest = value * constant(down) - bounded * constant(up)
                 if len(rest.atoms() | bounded.atoms()) <= len(value.atoms() | bounded.atoms()):
                     yield Replaced(rest, up, down, most, one)

@@ -235,7 +235,8 @@ def returns_reference(function: Node) -> bool:
         declarator = child(declarator, "declarator")
     if declarator is not None and declarator.type == "reference_declarator":
         return True
-    trailing = first(declarator, "trailing_return_type")
+    parts = declarator.children if declarator is not None else []
+    trailing = next((one for one in parts if one.type == "trailing_return_type"), None)
     told = text_of(trailing) or text_of(child(function, "type"))
     return told.endswith("&") or told.startswith("decltype(auto)")
 

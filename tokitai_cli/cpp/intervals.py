@@ -63,7 +63,11 @@ def plus(left: Interval, right: Interval) -> Interval:
 
 def times(left: Interval, right: Interval) -> Interval:
     """Products."""
-    ends = [_product(a, b) for a in (left.low, left.high) for b in (right.low, right.high)]
+    low, high = left
+    if right.low == right.high:  # a number
+        one, other = _product(low, right.low), _product(high, right.low)
+        return Interval(one, other) if one <= other else Interval(other, one)
+    ends = [_product(a, b) for a in (low, high) for b in right]
     return Interval(min(ends), max(ends))
 
 
@@ -100,6 +104,8 @@ def _product(one: Number, other: Number) -> Number:
 def _quotient(one: Number, by: Number) -> Number:
     if math.isinf(by):
         return 0 if math.isfinite(one) else one
+    if isinstance(one, int) and isinstance(by, int):
+        return one // by if one % by == 0 else Fraction(one, by)
     return one if math.isinf(one) else Fraction(one) / Fraction(by)
 
 

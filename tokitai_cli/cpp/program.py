@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import bisect
+import functools
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from tree_sitter import Node
@@ -34,6 +36,10 @@ _HEADERS_OF_20 = frozenset(
     {"concepts", "ranges", "span", "bit", "numbers", "compare", "source_location"}
 )
 _OF_20 = frozenset({"requires_clause", "requires_expression"})
+_WORDS_OF_20 = (b"consteval", b"constinit", b"requires")
+_ASKED_FOR = frozenset(
+    {"call_expression", "initializer_list", "declaration", "template_type", "template_function"}
+)
 _Context = tuple[tuple[str, ...], Node | None, tuple[Parameter, ...]]
 
 
@@ -95,12 +101,38 @@ class Program:
     @property
     def modern(self) -> bool:
         """Whether it asks for C++20: by concepts, by functions for the compiler alone, or by headers."""
-        words = {b"consteval", b"constinit", b"requires"}
         if self.concepts or any(name[1:-1] in _HEADERS_OF_20 for _, _, name in self.unit.missing):
             return True
-        if not any(one in self.unit.text for one in words):
-            return False
-        return any(one.type in _OF_20 or one.text in words for one in walk(self.root))
+        return any(map(self._speaks_of, _WORDS_OF_20))
+
+    def _speaks_of(self, word: bytes) -> bool:
+        """Whether a word stands somewhere as one of the language's, and not in a comment."""
+        at = self.unit.text.find(word)
+        while at >= 0:
+            node = self.root.named_descendant_for_byte_range(at, at + len(word))
+            begins = node is not None and node.start_byte == at
+            if node is not None and begins and (node.type in _OF_20 or node.text == word):
+                return True
+            at = self.unit.text.find(word, at + 1)
+        return False
+
+    def nodes(self, types: Collection[str], within: Node | None = None) -> list[Node]:
+        """Nodes of some of the types in `_ASKED_FOR`, in the order of the text.
+
+        within: a node below which they are to stand, itself among them.
+        """
+        starts, every = self._nodes
+        if within is not None:
+            first = bisect.bisect_left(starts, within.start_byte)
+            last = bisect.bisect_left(starts, within.end_byte)
+            every = [one for one in every[first:last] if one.end_byte <= within.end_byte]
+        return [one for one in every if one.type in types]
+
+    @functools.cached_property
+    def _nodes(self) -> tuple[list[int], list[Node]]:
+        """Nodes that are asked for by their types, and where each begins: one walk for all who ask."""
+        found = [one for one in walk(self.root) if one.type in _ASKED_FOR]
+        return [one.start_byte for one in found], found
 
     def place(self, node: Node) -> tuple[Path, int]:
         """File and line of a node."""

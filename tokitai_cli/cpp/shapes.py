@@ -183,7 +183,7 @@ def _by_stride(one: Axis) -> tuple[int, int]:
 
 def _whole_steps(coordinates: list[Axis], left: Polynomial) -> tuple[Polynomial, int]:
     """An offset by whole steps of strides, as `in[(y + 1) * w + x + 1]`; how many of the largest."""
-    strides = {one.stride for one in coordinates}
+    strides = dict.fromkeys(one.stride for one in coordinates)
     found = 0
     for stride in sorted(strides, key=lambda one: -max(map(len, one.terms), default=0)):
         key = next(iter(stride.terms)) if len(stride.terms) == 1 else None

@@ -153,6 +153,7 @@ def alias_of(node: Node) -> Iterator[tuple[str, str]]:
         yield name, (spelled_type(node) or name) + "*" * told.pointers + extents
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def bare(spelled: str) -> str:
     """A type without qualifiers and scopes."""
     words = [one for one in spelled.replace("&", " ").split() if one not in _DROPPED]

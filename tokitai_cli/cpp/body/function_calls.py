@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tree_sitter import Node
 
@@ -260,6 +260,7 @@ def _inlined(
         for one in given:
             hand_over(walk, one, "is handed on too deep")
         return Returned(walk.fresh("?"))
+    before = dict.fromkeys(walk.store)
     frame: dict[str, Place] = {}
     for at, parameter in enumerate(own):
         if parameter.pack:
@@ -271,26 +272,43 @@ def _inlined(
     saved, mark = (walk.scopes, walk.returns, walk.by_reference), len(walk.guards)
     returns: list[Returned] = []
     walk.scopes, walk.returns = [*scopes, frame], returns
-    walk.by_reference = returns_reference(function)
+    walk.by_reference = by_reference = returns_reference(function)
     walk.calls.append(key)
     for parameter in own[len(given) :]:
         default = child(parameter.node, "default_value")
         walk.declare(
             parameter.name, walk.evaluate(default) if default else variable(parameter.name)
         )
-    before = set(walk.store)
     try:
         goes_on = walk.execute(body)
     finally:
         walk.scopes, walk.returns, walk.by_reference = saved
         walk.calls.pop()
         del walk.guards[mark:]
+    walk.store = _without_locals(walk.store, before, returns)
     ends = [{key: value for key, value in one.store.items() if key in before} for one in returns]
     if not goes_on and ends:
         walk.store = {**walk.store, **ends.pop()}
     for end in ends:
         join(walk, walk.store, {**walk.store, **end})
-    return _joined(walk, returns, returns_reference(function))
+    return _joined(walk, returns, by_reference)
+
+
+def _without_locals(
+    store: Mapping[int, Value], before: Mapping[int, None], returns: Sequence[Returned]
+) -> dict[int, Value]:
+    """What variables hold behind a call: the function's own are gone, if nothing leads to them."""
+    kept = {key: store[key] for key in before}
+    places = [one.place for one in returns]
+    values = (*kept.values(), *places, *(one.value for one in returns))
+    return dict(store) if any(_leads_inside(one, before) for one in values) else kept
+
+
+def _leads_inside(value: Value, before: Mapping[int, None]) -> bool:
+    """Whether a value may lead to variables that were not there before."""
+    if isinstance(value, Record):
+        return any(_leads_inside(one, before) for _, one in value.fields)
+    return isinstance(value, Closure) or (isinstance(value, Cell) and value.number not in before)
 
 
 def _argument(walk: Walk, parameter: Parameter, given: Node) -> Place:

@@ -30,15 +30,19 @@ class Dependencies:
 
     def of(self, value: Polynomial) -> frozenset[str]:
         """Of a number."""
-        if value not in self._numbers:
-            self._numbers[value] = frozenset[str]().union(*map(self._of_name, value.names()))
-        return self._numbers[value]
+        found = self._numbers.get(value)
+        if found is None:
+            found = frozenset[str]().union(*map(self._of_name, value.names()))
+            self._numbers[value] = found
+        return found
 
     def deep(self, value: Polynomial) -> frozenset[str]:
         """All that a number may depend on: passes of loops, comparisons, and arrays, too."""
-        if value not in self._deep_numbers:
-            self._deep_numbers[value] = frozenset[str]().union(*map(self._behind, value.names()))
-        return self._deep_numbers[value]
+        found = self._deep_numbers.get(value)
+        if found is None:
+            found = frozenset[str]().union(*map(self._behind, value.names()))
+            self._deep_numbers[value] = found
+        return found
 
     def _behind(self, name: str) -> frozenset[str]:
         if name not in self._deep:

@@ -211,5 +211,6 @@ def join(
     """What variables hold where two ways meet."""
     walk.store = {**first, **second}
     for key, value in first.items():
-        if key in second and second[key] != value:
-            walk.store[key] = either(walk, value, second[key], test)
+        other = second.get(key, value)
+        if other is not value and other != value:
+            walk.store[key] = either(walk, value, other, test)

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 import operator
 from collections.abc import Callable, Mapping, Set
 
@@ -37,6 +39,8 @@ class Quotient:
     def __str__(self) -> str:
         return self.text
 
+    __repr__ = __str__  # tuples of atoms are ordered by it
+
 
 class Composite:
     """A function of numbers as an atom: `min`, `max`; `?<` of a, b, c, d is `a < b ? c : d`."""
@@ -61,6 +65,8 @@ class Composite:
     def __str__(self) -> str:
         return self.text
 
+    __repr__ = __str__  # tuples of atoms are ordered by it
+
 
 Atom = str | Quotient | Composite
 Monomial = tuple[Atom, ...]
@@ -69,13 +75,15 @@ Monomial = tuple[Atom, ...]
 class Polynomial:
     """A sum of products of atoms with whole coefficients; frozen, none of them 0."""
 
-    __slots__ = ("_hash", "_names", "_text", "terms")
+    __slots__ = ("_atoms", "_hash", "_names", "_negative", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: dict[Monomial, int] = dict(terms)
         if 0 in self.terms.values():
             self.terms = {key: count for key, count in terms.items() if count}
+        self._atoms: Set[Atom] | None = None
         self._hash: int | None = None
+        self._negative: Polynomial | None = None
         self._text: str | None = None
         self._names: frozenset[str] | None = None
 
@@ -99,7 +107,9 @@ class Polynomial:
         return Polynomial(found)
 
     def __neg__(self) -> Polynomial:
-        return Polynomial({key: -count for key, count in self.terms.items()})
+        if self._negative is None:
+            self._negative = Polynomial({key: -count for key, count in self.terms.items()})
+        return self._negative
 
     def __sub__(self, other: Polynomial) -> Polynomial:
         found = dict(self.terms)
@@ -117,7 +127,9 @@ class Polynomial:
 
     def atoms(self) -> Set[Atom]:
         """All atoms in the order of its terms, those within quotients not."""
-        return dict.fromkeys(atom for key in self.terms for atom in key).keys()
+        if self._atoms is None:
+            self._atoms = dict.fromkeys(itertools.chain.from_iterable(self.terms)).keys()
+        return self._atoms
 
     def names(self) -> frozenset[str]:
         """All names, those within other atoms too."""
@@ -143,6 +155,8 @@ class Polynomial:
 
     def linear(self, atom: Atom) -> tuple[Polynomial, Polynomial] | None:
         """(a, b) of `a * atom + b`; None where the atom has a higher power."""
+        if atom not in self.atoms():
+            return _ZERO, self
         factor: dict[Monomial, int] = {}
         rest: dict[Monomial, int] = {}
         for key, count in self.terms.items():
@@ -227,11 +241,16 @@ def _leading(whole: Polynomial) -> Polynomial:
     return Polynomial({key: whole.terms[key]})
 
 
+@functools.lru_cache(maxsize=1 << 10, typed=True)
 def constant(number: int) -> Polynomial:
     """A number."""
     return Polynomial({(): number})
 
 
+_ZERO = constant(0)
+
+
+@functools.lru_cache(maxsize=1 << 14)
 def variable(name: str) -> Polynomial:
     """A name."""
     return Polynomial({(name,): 1})

@@ -206,8 +206,10 @@ class Walk:
 
     def find(self, name: str) -> Place | None:
         """Where a name is, the innermost first."""
-        found = (scope[name] for scope in reversed(self.scopes) if name in scope)
-        return next(found, None) or self.globals.get(name)
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        return self.globals.get(name)
 
     def add_parameter(self, parameter: Parameter) -> None:
         """Declare a parameter of the function that the walk is of."""

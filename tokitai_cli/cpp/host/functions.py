@@ -20,6 +20,8 @@ _CALLERS = 3  # functions around the one that launches
 _MOST = 200  # functions that are walked
 _VALUES = frozenset({"cast_expression", "parenthesized_expression", "pointer_expression"})
 _USES = frozenset({"template_type", "template_function"})
+_CALLS = frozenset({"call_expression"})
+_MAY_HAND_OVER = _CALLS | {"initializer_list", "declaration"}
 _EXTENTS = "dim3"
 
 
@@ -46,7 +48,9 @@ class HostFunctions:
     def __init__(self, program: Program) -> None:
         self.program = program
         self._every = list(_host_functions(program))
-        self._calls = {id(one.declaration): _called(one.declaration) for one in self._every}
+        self._calls = {
+            id(one.declaration): _called(program, one.declaration) for one in self._every
+        }
         marks = {"<<<", *APIS}
         direct = [one for one in self._every if self._calls[id(one.declaration)] & marks]
         self.launching = direct[:_MOST]
@@ -93,11 +97,10 @@ class HostFunctions:
     def _uses(self) -> dict[str, list[tuple[str, ...]]]:
         """Arguments that templates are used with, those of other templates' parameters left out."""
         inner, found = template_names(self.program), dict[str, list[tuple[str, ...]]]()
-        for node in nodes_of(self.program.root) if inner else ():
-            if node.type in _USES:
-                told = name_of(node)
-                if told.arguments and not any(words_of(one) & inner for one in told.arguments):
-                    found.setdefault(told.last, []).append(told.arguments)
+        for node in self.program.nodes(_USES) if inner else ():
+            told = name_of(node)
+            if told.arguments and not any(words_of(one) & inner for one in told.arguments):
+                found.setdefault(told.last, []).append(told.arguments)
         return found
 
 
@@ -114,17 +117,16 @@ def _host_functions(program: Program) -> Iterator[HostFunction]:
             yield HostFunction(one, None)
 
 
-def _called(function: Declaration) -> set[str]:
+def _called(program: Program, function: Declaration) -> set[str]:
     text = function.node.text or b""
     if b"(" not in text:
         return set()
     found = {"<<<"} if b"<<<" in text else set[str]()
-    for one in nodes_of(function.node):
-        if one.type == "call_expression":
-            callee = child(one, "function")
-            if callee is not None and callee.type == "field_expression":
-                callee = child(callee, "field")
-            found.add(name_of(callee).last or text_of(callee))
+    for one in program.nodes(_CALLS, function.node):
+        callee = child(one, "function")
+        if callee is not None and callee.type == "field_expression":
+            callee = child(callee, "field")
+        found.add(name_of(callee).last or text_of(callee))
     return found
 
 
@@ -136,9 +138,7 @@ def _sites(
     if b"<<<" not in data and not any(one.encode() in data for one in APIS):
         return []
     found = []
-    for node in nodes_of(program.root):
-        if node.type != "call_expression":
-            continue
+    for node in program.nodes(_CALLS):
         by_syntax = any(one.type == "kernel_call_syntax" for one in node.named_children)
         if by_syntax or text_of(child(node, "function")) in APIS:
             around = (one for one in launching if one.declaration.node.start_byte <= node.start_byte
@@ -155,7 +155,7 @@ def _handed(program: Program, sites: Sequence[Node]) -> Handed:
         for one in named(child(site, "arguments")):
             arguments |= _variable(one)
         extents |= _names(first(site, "kernel_call_syntax"))
-    for node in nodes_of(program.root) if sites else ():
+    for node in program.nodes(_MAY_HAND_OVER) if sites else ():
         if node.type == "initializer_list":
             for one in named(node):
                 arguments |= _variable(one) if one.type == "pointer_expression" else set()

@@ -80,7 +80,7 @@ class Launch(msgspec.Struct, frozen=True):
 def name_in(number: Polynomial | None) -> str:
     """The name that a number is; empty for another number."""
     key = next(iter(number.terms)) if number is not None and len(number.terms) == 1 else ()
-    plain = len(key) == 1 and number == Polynomial({key: 1})
+    plain = len(key) == 1 and number is not None and number.terms[key] == 1
     return key[0] if plain and isinstance(key[0], str) else ""
 
 
