@@ -158,3 +158,30 @@ def test_what_is_found_at_odd_sizes_alone_hangs_on_the_sizes(tmp_path: Path) -> 
     assert "at m=256,n=256 that is not found" in tiled["reason"]
     assert (mirrored["outcome"], mirrored["guesses"]) == ("refuted", [])
     assert done.returncode == 1
+
+
+SILENT = """#include <cstdio>
+__global__ void greet(int times) { printf("%d times from %d\\n", times, threadIdx.x); }
+__global__ void racing() {
+  __shared__ int last[2];
+  last[threadIdx.x & 1] = threadIdx.x;
+  printf("%d\\n", last[0]);
+}
+int main() { greet<<<2, 4>>>(3); racing<<<1, 64>>>(); }
+"""
+
+
+def test_kernels_that_write_nothing_are_run_and_watched_and_get_no_spec(tmp_path: Path) -> None:
+    source = tmp_path / "silent.cu"
+    source.write_text(SILENT)
+    listing = tokitai_here("find", source, "--run", "--json", "--write", tmp_path / "specs")
+    told = json.loads(listing.stdout)
+    assert [(one["ended"], one["bindable"]) for one in told["kernels"]] == [("", False)] * 2
+    assert told["kernels"][0]["reasons"] == ["it has no array that it could write"]
+    assert told["written"] == []
+    done = tokitai_here("sanitize", source, "--json")
+    verdicts = {one["kernel"]: one["outcome"] for one in json.loads(done.stdout)}
+    assert verdicts == {"greet": "no finding", "racing": "refuted"}
+    refused = tokitai_here("new", source, "--kernel", "greet")
+    assert refused.returncode == 2
+    assert "no array that it could write" in refused.stderr

@@ -42,7 +42,10 @@ from tokitai_cli.drafts.writer import draft_of
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """What could be made of a kernel. `reasons` say why it cannot be bound; there is no model then."""
+    """What could be made of a kernel. `reasons` say why no spec can be written for it.
+
+    There is a model then of a kernel that writes nothing alone: it can be run, and nothing be judged.
+    """
 
     kernel: Kernel
     #: The kernel, as a spec names it.
@@ -150,7 +153,9 @@ def _draft(asked: _Asked) -> Draft:
     reading = Reading(facts, leaves.paths, _any_accessed(program, kernel, numbers))
     leaves.add_variables(variables, reading.variable)
     reasons = _reasons(kernel, leaves)
-    if reasons:
+    silent = _writes_nothing(leaves)
+    if reasons or (silent and op is not None):
+        reasons = reasons or silent
         return Draft(kernel, instance, tuple(reasons))
     if any(one.kind == "struct" and hides_fields(program, one.type) for one in parameters):
         origin = origin._replace(flags=[*origin.flags, "-fno-access-control"])
@@ -172,7 +177,7 @@ def _draft(asked: _Asked) -> Draft:
     if op is not None:
         model, formula = like(model, kernel.name, leaves.found, leaves.args, op)
     of_host = None if origin.room else at_host(model, launch, leaves)
-    return Draft(kernel, instance, (), model, formula, of_host)
+    return Draft(kernel, instance, tuple(silent), model, formula, of_host)
 
 
 def _any_accessed(program: Program, kernel: Kernel, given: Mapping[str, str]) -> set[str]:
@@ -202,10 +207,15 @@ def _reasons(kernel: Kernel, leaves: LaunchArguments) -> list[str]:
         reasons.append("its parameters could not all be read")
     if leaves.words > MAX_WORDS:
         reasons.append(f"a launch passes {leaves.words} values, {MAX_WORDS} at most can be passed")
-    if not any(one.pointers and not one.const for one in leaves.found) and not reasons:
-        told = f", nor a variable of known extents: {', '.join(leaves.unsized)}"
-        reasons.append("it has no array that it could write" + told * bool(leaves.unsized))
     return reasons
+
+
+def _writes_nothing(leaves: LaunchArguments) -> list[str]:
+    """That a kernel gives nothing back which could be judged."""
+    if any(one.pointers and not one.const for one in leaves.found):
+        return []
+    told = f", nor a variable of known extents: {', '.join(leaves.unsized)}"
+    return ["it has no array that it could write" + told * bool(leaves.unsized)]
 
 
 def _commented(

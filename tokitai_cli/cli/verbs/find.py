@@ -79,7 +79,7 @@ def find(
 
     settled, unread = _settled(path, include or (), macros(define), write, timeout if run else None)
     kernels = [kernel for _, kernel in settled]
-    written = write_drafts([one for one, _ in settled if one.spec], write) if write else []
+    written = write_drafts([one for one, _ in settled if not one.reasons], write) if write else []
     if json:
         listing = {"kernels": kernels, "unread": unread, "written": [str(one) for one in written]}
         print_json(listing)
@@ -120,7 +120,7 @@ def _settled(
         unread = [one for one in found if not isinstance(one, list)]
         if write:
             # What exists already ends it before any run.
-            places_of([one for one in drafts if one.spec], write)
+            places_of([one for one in drafts if not one.reasons], write)
         if trial is None or timeout is None:
             return [(one, found_kernel(one)) for one in drafts], unread
         return list(source_tree.settled(drafts, trial, timeout, sys.stderr.write)), unread

@@ -21,9 +21,10 @@ class FoundKernel(msgspec.Struct, frozen=True):
     signature: str
     parameters: list[Parameter]
     bindable: bool
-    #: Why the tool cannot bind it, empty where it can.
+    #: Why the tool writes no spec for it, empty where it does.
     reasons: tuple[str, ...]
-    #: Why its draft did not come to its end in a run, empty where it did; None without a run.
+    #: Why its draft did not come to its end in a run, empty where it did; None without a run. One
+    #: that writes nothing is run as well.
     ended: str | None = None
     #: How often it was run, the draft changed each time.
     runs: int = 0

@@ -73,7 +73,7 @@ def loaded_draft(draft: Draft, folder: Path) -> LoadedSpec:
     """The spec of a draft. folder: one at the depth that the spec is to have."""
     # No run asks the formula, whose body nobody has written yet.
     (folder / "formula.py").write_text(draft.formula.replace(GAP, "# "), "utf-8")
-    return spec.load(folder / "spec.yaml", draft.spec.encode())
+    return spec.load(folder / "spec.yaml", draft.spec.encode(), judged=False)
 
 
 def attempt(draft: Draft, folder: Path, serve: Serve) -> TrialResult:

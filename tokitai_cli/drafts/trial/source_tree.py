@@ -39,7 +39,7 @@ def settled(
     """
     with OnCpu(folder, seconds) as run:
         for number, draft in enumerate(drafts, 1):
-            if not draft.spec:
+            if draft.model is None:
                 yield draft, found_kernel(draft)
                 continue
             try:

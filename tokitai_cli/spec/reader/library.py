@@ -48,7 +48,7 @@ def load(path: Path, data: bytes | None = None, *, judged: bool = True) -> Loade
         check_gaps(document, text, spec if judged else None)
     guesses = () if ours else guesses_of(document, text, spec)
     notes = noted(guesses)
-    check(document, spec)
+    check(document, spec, judged=judged)
     read_back: Mapping[str, frozenset[str]] = {}
     models = Models()
     if not ours:  # the tool's own are held against their kernels by its tests, and start faster

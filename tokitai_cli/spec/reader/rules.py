@@ -23,8 +23,11 @@ RESERVED = RESERVED_NAMES | {
 }  # fmt: skip
 
 
-def check(document: Document, spec: Spec) -> None:
-    """Raise SpecError at the first thing in a well-formed spec that cannot be meant."""
+def check(document: Document, spec: Spec, *, judged: bool = True) -> None:
+    """Raise SpecError at the first thing in a well-formed spec that cannot be meant.
+
+    judged: the outputs are to be, so that there must be some.
+    """
     if spec.op != spec.op.strip():
         raise document.fault(("op",), "a line break in the name", "remove it")
     for name, param in spec.params.items():
@@ -33,6 +36,10 @@ def check(document: Document, spec: Spec) -> None:
     _check_profiles(document, spec)
     for variant_name, variant in spec.variants.items():
         check_variant(document, ("variants", variant_name), spec, variant)
+        if judged and not variant.outputs and not variant.inout:
+            message = "no outputs: there is nothing to check"
+            hint = "add `outputs:`; `tokitai sanitize` runs it without"
+            raise document.fault(("variants", variant_name), message, hint)
     if not spec.suites and document.given(("suites",)):
         raise document.fault(("suites",), "no suite", "name one, or omit the key")
     for suite, shapes in spec.suites.items():

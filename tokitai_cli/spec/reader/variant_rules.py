@@ -37,8 +37,6 @@ def check_variant(document: Document, path: KeyPath, spec: Spec, variant: Varian
     _check_unique(document, path, spec, variant)
     for name, (role, buffer) in buffers_of(variant).items():
         _check_buffer(document, (*path, role, name), spec, role, buffer)
-    if not variant.outputs and not variant.inout:
-        raise document.fault(path, "no outputs: there is nothing to check", "add `outputs:`")
     for name, scalar in variant.scalars.items():
         _check_scalar(document, (*path, "scalars", name), scalar)
     for index, requirement in enumerate(variant.requires):
