@@ -74,7 +74,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, SpecDraft]:
         ("scaled_by", {"cols": 64}, []),
         ("highest", {}, ["n % group == 0"]),
         ("stepped", {}, ["n % group == 0"]),
-        ("product", {"m": 16, "n": 16, "k": 16}, []),
+        ("product", {"m": 16, "n": 16}, []),  # of k only a loop without a tail says it
         ("with_tail", {}, []),
     ],
 )
@@ -85,6 +85,8 @@ def test_sizes_are_multiples_of_what_divides_them(
     told = {name: one.multiple_of for name, one in model.params.items() if one.multiple_of}
     assert told == multiples
     assert list(model.requires.value) == requires
+    supposed = {name for name, one in model.params.items() if "no tail" in one.why}
+    assert supposed == ({"k"} if kernel == "product" else set())
     for shape in model.suites.value["quick"]:
         for size, part in multiples.items():
             assert shape.sizes[size] % part == 0

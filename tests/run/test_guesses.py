@@ -202,20 +202,6 @@ def test_evidence_that_is_no_longer_of_its_guesses_is_told(tmp_path: Path) -> No
         assert any(fault in text for text in told), told
 
 
-def test_the_reason_says_that_sizes_are_a_guess(tmp_path: Path) -> None:
-    suites = """suites:
-  quick:
-    - {shape: {n: 101}, why: a tail}  # guess: its sizes
-    - {shape: {n: 128}, why: whole blocks}
-"""
-    path = written(tmp_path, [("wrong", {"y": "its shape"})], suites)
-    found = run(path, tmp_path / "out", suite="quick").cases
-    assert [case.verdict for case in found] == ["refuted", "refuted"]
-    line = len(path.read_text("utf-8").splitlines()) - 1
-    said = f"; the sizes, in spec.yaml:{line}, are a guess"
-    assert [case.reason.endswith(said) for case in found] == [True, False]
-
-
 def test_a_child_that_does_not_end_hangs_on_places_and_the_launch(tmp_path: Path) -> None:
     failure = [Failure(STEP_FINDINGS, "it does not end", "time")]
     for name, hangs in {"draw": True, "k": True, "grid": True, "y": False, "a": False}.items():

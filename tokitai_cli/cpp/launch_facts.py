@@ -168,6 +168,15 @@ def whole_parts(facts: Facts, sizes: Collection[str]) -> list[tuple[str, str]]:
     return sorted(found)
 
 
+def untailed_parts(facts: Facts, pairs: Iterable[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Of `whole_parts` those that comparisons alone have: `i < n / 4` may leave a tail out."""
+    pairs = [*pairs]
+    atoms = {one for each in facts.accesses for one in _quotients(each.offset)}
+    indexed = {(_single(one.dividend), str(one.divisor)) for one in atoms}
+    sworn = {*_sworn(facts, [many for many, _ in pairs])}
+    return {*pairs} - indexed - sworn
+
+
 def _quotients(value: Polynomial) -> Iterator[Quotient]:
     """Quotients of a value, those within each other too."""
     for one in value.atoms():

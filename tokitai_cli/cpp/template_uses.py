@@ -64,6 +64,14 @@ class TemplateUses:
             used = outer is not None and outer.type != "expression_statement"
             yield Call(name.last, name.arguments or (), given, used)
 
+    def compared_with(self, name: str) -> Iterator[str]:
+        """Names that a parameter is compared with by `==`: its modes."""
+        for one in self._nodes:
+            if one.type == "binary_expression" and text_of(child(one, "operator")) == "==":
+                right = child(one, "right")
+                if text_of(child(one, "left")) == name and right is not None:
+                    yield from [text_of(right)] * (right.type == "identifier")
+
     def is_tile(self, name: str) -> bool:
         """Whether a parameter is the size of a tile of a warp's lanes."""
         return any(

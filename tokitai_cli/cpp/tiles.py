@@ -7,7 +7,7 @@ from one to the next shows from the third on.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli.cpp.body.polynomial import Monomial, Polynomial, Quotient
@@ -69,14 +69,29 @@ def divided(facts: Facts, names: Mapping[str, str]) -> list[tuple[str, str]]:
                 if isinstance(atom, Quotient) and not (is_moving(atom) or _down(atom, key, count)):
                     told = in_sizes(atom.dividend, names), in_sizes(atom.divisor, names)
                     found[told] = None
+    found |= dict.fromkeys([*_untailed(facts, names), *_aligned(facts, names)])
+    return _of_sizes(found)
+
+
+def untailed(facts: Facts, names: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Of `divided` those that loops say, which would go over whole tiles alone: or leave a tail out.
+
+    names: as in `tiles_of`.
+    """
+    return _of_sizes(_untailed(facts, names))
+
+
+def _of_sizes(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(many, few) for many, few in pairs if many.isidentifier() and few.isalnum()]
+
+
+def _untailed(facts: Facts, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for loop in facts.loops:
         inside = [one for one in facts.accesses if loop.counter.atoms() <= one.offset.atoms()]
         for below in bounds_of(facts, loop.counter) if _whole_tiles(loop, inside) else ():
-            found[in_sizes(below, names), in_sizes(loop.step, names)] = None
+            yield in_sizes(below, names), in_sizes(loop.step, names)
         for whole in _whole_passes(facts, loop):
-            found[in_sizes(whole.dividend, names), in_sizes(whole.divisor, names)] = None
-    found |= dict.fromkeys(_aligned(facts, names))
-    return [(many, few) for many, few in found if many.isidentifier() and few.isalnum()]
+            yield in_sizes(whole.dividend, names), in_sizes(whole.divisor, names)
 
 
 def _whole_passes(facts: Facts, loop: Stepped) -> list[Quotient]:

@@ -21,7 +21,7 @@ from tokitai_cli.cpp.template_uses import (
     declared_in,
     enumerator_of,
 )
-from tokitai_cli.cpp.tree import child, name_of, text_of
+from tokitai_cli.cpp.tree import child, name_of, text_of, walk
 from tokitai_cli.cpp.whole import Program
 
 _LIBRARIES = frozenset({"hipcub", "cub", "rocprim", "thrust"})
@@ -187,13 +187,24 @@ class _Guesser:
             return f"{name}<{', '.join(told)}>"
         return ""
 
+    def _mode(self, name: str) -> str:
+        """The first enumerator of the program that the kernel compares a number with."""
+        modes = {*self._uses.compared_with(name)}
+        every = (node for tree in self._program.trees for node in walk(tree.root)) if modes else ()
+        found = (text_of(child(one, "name")) for one in every if one.type == "enumerator")
+        return next((one for one in found if one in modes), "")
+
     def _number(self, one: TemplateParameter) -> str:
         if one.type.split()[-1] == "bool":
             return "true"
+        if mode := self._mode(one.name):
+            return mode
         if self._uses.is_tile(one.name):
             return "32"
         if re.search("head", one.name, re.I):
             return "64"
+        if one.name.endswith("KB"):
+            return "48"  # thousands of bytes that each block may have
         of_block = re.search(r"block|thread|size|tile|dim", one.name, re.I)
         threads = any(re.search("thread", other.name, re.I) for other in self._kernel.template)
         beside = threads and not re.search("thread", one.name, re.I)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from tokitai_cli.core import expressions
 from tokitai_cli.cpp.body.polynomial import Polynomial, variable
 from tokitai_cli.cpp.host.launch import Launch, name_in
-from tokitai_cli.cpp.launch_facts import whole_parts
+from tokitai_cli.cpp.launch_facts import untailed_parts, whole_parts
 from tokitai_cli.cpp.layouts import Layouts
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.signatures import Kernel, Parameter
@@ -97,9 +97,11 @@ class Known:
     parameters: arrays and numbers, those of structs too, without null pointers. sizes: whole numbers
     that say extents. passed: those that the host makes of others. layouts: shapes of arrays. values,
     numerics: what the body asks of values in arrays, and computes of them. divided: sizes that are
-    multiples, and of what. padded: outputs that keep what lies behind their rows, by how numpy says
-    that. sizes_of_host: variables of the host's that are sizes here. host_values: numbers that these
-    are there, by the sizes.
+    multiples, and of what; untailed: those of these that a kernel says which leaves a tail out.
+    multiples: of sizes; supposed: of those of which nothing else says so. guessed: why values of sizes
+    are guesses. padded: outputs that keep what lies behind
+    their rows, by how numpy says that. sizes_of_host: variables of the host's that are sizes here.
+    host_values: numbers that these are there, by the sizes.
     """
 
     def __init__(self, subject: DraftSubject) -> None:
@@ -129,7 +131,9 @@ class Known:
         self.padded: dict[str, str] = {}
         self.limits: dict[str, int] = {}
         self.multiples: dict[str, int] = {}
-        self.divided = self._divided()
+        self.divided, self.untailed = self._divided()
+        self.supposed: dict[str, int] = {}
+        self.guessed: dict[str, str] = {}
 
     @property
     def total(self) -> str:
@@ -185,6 +189,12 @@ class Known:
         sentinel = is_mark and not self.values.multiplies(name)
         own = not self.origin.room and self.subject.own_shapes
         return "bool" not in one.dtypes and not (_NO_SIZE.search(one.name) or (own and sentinel))
+
+    @property
+    def at_host(self) -> dict[str, int]:
+        """Sizes that the host has as numbers."""
+        told = {name: int(n) for name, n in self.subject.host.items() if n > 0 and n == int(n)}
+        return {one.name: n for one in self.sizes if (n := told.get(one.name))}
 
     def number(self, name: str) -> str:
         """Number that a constant stands for; empty where it is none."""
@@ -313,11 +323,16 @@ class Known:
         layouts.said = {one.array: one.sizes for one in self.leaves.accessors}
         return layouts
 
-    def _divided(self) -> list[tuple[str, str]]:
-        """Sizes that are multiples of others, or of numbers, as indices and assertions have it."""
+    def _divided(self) -> tuple[list[tuple[str, str]], set[tuple[str, str]]]:
+        """Sizes that are multiples of others, or of numbers, as indices and assertions have it.
+
+        Behind them those of these that loops and comparisons alone say: the kernel may leave a tail out.
+        """
         facts, sizes = self.layouts.facts, {one.name for one in self.sizes}
-        found = [*self.subject.reading.divided(self.said), *whole_parts(facts, sizes)]
-        return list(dict.fromkeys(found))
+        divided, parts = self.subject.reading.divided(self.said), whole_parts(facts, sizes)
+        loops, compared = self.subject.reading.untailed(self.said), untailed_parts(facts, parts)
+        certain = ({*divided} - {*loops}) | ({*parts} - compared)
+        return list(dict.fromkeys([*divided, *parts])), ({*loops} | compared) - certain
 
     def path(self, name: str) -> str:
         """How the kernel's body calls an array or a number."""

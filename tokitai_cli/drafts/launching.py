@@ -131,8 +131,8 @@ class Launching:
 
     def _small_block(self) -> Extents:
         """As told; a guess as small as the kernel's own shared arrays of fixed extents ask for."""
-        block, fixed = self._told_block(), block_of(self._known.layouts.facts)
-        if not block.why or fixed or not all(map(str.isdigit, block.value)):
+        block = self._told_block()
+        if not block.why or not all(map(str.isdigit, block.value)):
             return block
         names = [one.name for one in self._known.sizes]
         values = dict(zip(names, defaults(len(names)), strict=True))

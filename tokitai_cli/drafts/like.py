@@ -263,7 +263,6 @@ def _suites(op: TemplateOp) -> dict[str, list[SuiteShape]]:
             SuiteShape(
                 {key: n for key, n in one.get("shape", {}).items() if key in op.params},
                 one.get("why", ""),
-                "",
                 one.get("expect"),
             )
             for one in shapes

@@ -101,11 +101,10 @@ class ProfileDraft(msgspec.Struct, frozen=True):
 
 
 class SuiteShape(msgspec.Struct, frozen=True):
-    """A shape of a suite, and what it shows; `guessed` is what has to be checked."""
+    """A shape of a suite, and what it shows."""
 
     sizes: Mapping[str, int]
     shows: str
-    guessed: str = "its sizes"
     #: What is to come of it, where that is no verdict.
     expect: Flow = None
 

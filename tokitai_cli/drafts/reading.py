@@ -15,7 +15,7 @@ from tokitai_cli.cpp.recurrences import divisors, looped, recurrences
 from tokitai_cli.cpp.size_words import in_words, polynomial_of
 from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.cpp.source.variables import Variable
-from tokitai_cli.cpp.tiles import Tiles, divided, tiles_of
+from tokitai_cli.cpp.tiles import Tiles, divided, tiles_of, untailed
 from tokitai_cli.cpp.value_constraints import Values
 
 _ROLES = {
@@ -128,7 +128,14 @@ class Reading:
 
     def divided(self, sizes: Mapping[str, str]) -> list[tuple[str, str]]:
         """Sizes that are multiples of others, or of numbers, by the kernel's indices."""
-        return divided(self.facts, {self._paths.get(one, one): said for one, said in sizes.items()})
+        return divided(self.facts, self._said(sizes))
+
+    def untailed(self, sizes: Mapping[str, str]) -> list[tuple[str, str]]:
+        """Of `divided` those that only loops say, which may leave a tail out."""
+        return untailed(self.facts, self._said(sizes))
+
+    def _said(self, sizes: Mapping[str, str]) -> dict[str, str]:
+        return {self._paths.get(one, one): said for one, said in sizes.items()}
 
     def path(self, name: str) -> str:
         """How the kernel's body calls an array or a number of the spec."""
@@ -144,20 +151,16 @@ class Reading:
 
     def looped(self, names: Mapping[str, str]) -> set[str]:
         """Sizes that loops go up to. names: as in `tiles`."""
-        return looped(self.facts, {self._paths.get(one, one): said for one, said in names.items()})
+        return looped(self.facts, self._said(names))
 
     def divisors(self, names: Mapping[str, str]) -> set[str]:
         """What the body divides by, where sizes say it. names: as in `tiles`."""
-        told = {self._paths.get(one, one): said for one, said in names.items()}
-        return divisors(self.facts, told)
+        return divisors(self.facts, self._said(names))
 
     def recurrences(self, names: Mapping[str, str], written: Iterable[str]) -> set[str]:
         """Sizes that loops go over with a state that each step changes. names: as in `tiles`."""
-        told = {self._paths.get(one, one): said for one, said in names.items()}
-        return recurrences(self.facts, told, {self.path(one) for one in written})
+        return recurrences(self.facts, self._said(names), {self.path(one) for one in written})
 
     def tiles(self, names: Mapping[str, str]) -> list[Tiles]:
         """Loops over tiles. names: how the spec says sizes and extents of the launch."""
-        return tiles_of(
-            self.facts, {self._paths.get(one, one): said for one, said in names.items()}
-        )
+        return tiles_of(self.facts, self._said(names))

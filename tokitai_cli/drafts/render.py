@@ -163,4 +163,4 @@ def _shape(one: SuiteShape) -> str:
     shows = quoted(one.shows) if re.search(r"[,:#]", one.shows) else one.shows
     told = [f"shape: {flow(one.sizes)}", *[f"why: {shows}"] * bool(shows)]
     told += [f"expect: {flow(one.expect)}"] * (one.expect is not None)
-    return marked(f"    - {{{', '.join(told)}}}", one.guessed)
+    return f"    - {{{', '.join(told)}}}"

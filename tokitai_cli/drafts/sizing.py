@@ -173,7 +173,8 @@ class Sizing:
         extents: as the strides tell them; none where these say nothing. shapes: those of suites.
         """
         known, every = self._known, [self.values, *shapes]
-        if len(extents) > 1 and not known.origin.room:
+        named = {name for one in extents for name in expressions.names_in(one)}
+        if (len(extents) > 1 or named & known.guessed.keys()) and not known.origin.room:
             return ""  # strides say more than the indices' bounds, in what is read before it runs
         sizes = [one.name for one in known.sizes] or ["elements"]
         told = extents or sizes[:3]

@@ -69,6 +69,18 @@ def quick(known: Known, launching: Launching, sizing: Sizing) -> Iterator[SuiteS
         yield SuiteShape({name: told[name] for name in own or names}, ", ".join(shows))
 
 
+def guessed(known: Known, sizing: Sizing, shapes: Sequence[SuiteShape]) -> Iterator[SuiteShape]:
+    """The defaults where host or block say them, and a tail where multiples are a guess."""
+    if known.guessed.keys() & known.host_values.keys():
+        yield SuiteShape(sizing.values, "sizes of the host or of a block")
+    if known.supposed and len(shapes) > 1:
+        most = {name: known.limits.get(name, n + 1) for name, n in shapes[1].sizes.items()}
+        more = {name: min(n + 1, most[name]) for name, n in shapes[1].sizes.items()
+                if name in known.supposed}  # fmt: skip
+        shows = "a tail, which nothing in the kernel is for"
+        yield SuiteShape({**shapes[1].sizes, **more}, shows)
+
+
 def tested(known: Known, shapes: Sequence[SuiteShape]) -> Iterator[SuiteShape]:
     """The shape with a tail again, for each number at each value that the kernel compares it with."""
     for one in known.numbers:

@@ -17,6 +17,7 @@ from tokitai_cli.cpp.source.signatures import Parameter
 from tokitai_cli.drafts.array_drafts import array_draft
 from tokitai_cli.drafts.array_draws import draw_for_ending
 from tokitai_cli.drafts.formula_text import added_to, formula_text, function_of, kept_behind_rows
+from tokitai_cli.drafts.guessed_sizes import guess_sizes
 from tokitai_cli.drafts.host_conditions import bounds_of
 from tokitai_cli.drafts.host_sizes import add_rows, read_comments
 from tokitai_cli.drafts.host_words import bytes_of
@@ -35,9 +36,9 @@ from tokitai_cli.drafts.model import (
 from tokitai_cli.drafts.profiles import profiles_of
 from tokitai_cli.drafts.reaching import Reaching, count
 from tokitai_cli.drafts.sizing import Sizing
-from tokitai_cli.drafts.suites import quick, requirements, tested
+from tokitai_cli.drafts.suites import guessed, quick, requirements, tested
 
-_SHARED, _MOST_SHARED = 16384, 49152  # bytes beside what is known, and where nothing is
+_SHARED, _MOST_SHARED = 16384, 32768  # bytes beside what is known, and where nothing is
 ALL_SHARED = 65536  # bytes of shared memory that a block can have
 
 
@@ -47,6 +48,7 @@ def draft_of(subject: DraftSubject) -> tuple[SpecDraft, str]:
     reaching = Reaching(known)
     launching = Launching(known, reaching)
     _complete(known, launching)
+    guess_sizes(known, launching)
     sizing = Sizing(known, launching, reaching)
     return _spec(known, launching, sizing), formula_text(known)
 
@@ -75,12 +77,21 @@ def _limit(known: Known, launching: Launching) -> None:
     of_host = bounds_of(known)
     for name, most in of_host.limits.items():
         known.limits[name] = min(most, known.limits.get(name, most))
+    certain = multiples([one for one in known.divided if one not in known.untailed])
     filled = launching.filled()
     known.multiples |= {name: n for name, n in filled.items() if n <= known.limits.get(name, n)}
     for name, step in of_host.multiples.items():
+        certain[name] = math.lcm(step, certain.get(name, 1))
         whole = math.lcm(step, known.multiples.get(name, 1))
         if whole <= known.limits.get(name, whole):
             known.multiples[name] = whole
+    own = {one.name for one in known.parameters}
+    if not known.origin.room:
+        known.supposed = {
+            name: step
+            for name, step in known.multiples.items()
+            if name in own and certain.get(name, 1) % step and known.at_host.get(name, 1) % step
+        }
 
 
 def _read_grid(known: Known, launching: Launching) -> None:
@@ -130,7 +141,7 @@ def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:
         checks=_checks(known),
         non_claims=[_unbound(*one) for one in known.leaves.unbound],
         profiles=Guess(profiles_of(known)),
-        suites=Guess({"quick": [*shapes, *tested(known, shapes)]}),
+        suites=Guess({"quick": [*shapes, *guessed(known, sizing, shapes), *tested(known, shapes)]}),
         drawn_to_end=frozenset(asked_of),
     )
 
@@ -139,13 +150,16 @@ def _params(known: Known, launching: Launching, sizing: Sizing) -> dict[str, Par
     found = {}
     for one in known.sizes:
         step, most = known.multiples.get(one.name), known.limits.get(one.name)
-        why = f"its default{' and limits' if step or most else ''}"
-        found[one.name] = ParamDraft(
-            sizing.values[one.name], one.text, why, multiple_of=step, max=most
-        )
+        step = None if one.name in known.supposed else step
+        why, value = known.guessed.get(one.name, ""), sizing.values[one.name]
+        if known.host_values.get(one.name, value) != value:  # it is too large for a first run
+            why = why.rpartition(": ")[2]
+        found[one.name] = ParamDraft(value, one.text, why, multiple_of=step, max=most)
     whole = launching.whole or None
     number = sizing.values.get("elements", 0)
-    found = found or {"elements": ParamDraft(number, "elements of each array", "a size", whole)}
+    found = found or {
+        "elements": ParamDraft(number, "elements of each array", "" if whole else "a size", whole)
+    }
     for one in (one for one in known.numbers if one.name in known.tested):
         varied = known.varied(one)
         value = varied.at(float(value_of(known, one).value))
@@ -164,8 +178,8 @@ def _scalar(known: Known, one: Parameter) -> ScalarDraft:
 
 
 def _launch(known: Known, launching: Launching, sizing: Sizing) -> LaunchDraft:
-    guessed = known.subject.guessed
-    stands = f"what {', '.join(guessed)} stand{'s' * (len(guessed) == 1)} for" if guessed else ""
+    named = known.subject.guessed
+    stands = f"what {', '.join(named)} stand{'s' * (len(named) == 1)} for" if named else ""
     args: list[Flow] = [
         None if one.name in known.nulls else known.passed.get(one.name, one.name)
         for one in known.leaves.args

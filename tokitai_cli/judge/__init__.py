@@ -7,7 +7,14 @@ from tokitai_cli.judge.checks.numbers import number
 from tokitai_cli.judge.compiled_walk import check_native
 from tokitai_cli.judge.failures import STEP_FINDINGS, Failure, Kind, failure_of
 from tokitai_cli.judge.flat import covered
-from tokitai_cli.judge.hanging import Hanging, hanging, in_light_of_guesses
+from tokitai_cli.judge.hanging import (
+    CONFIRM,
+    GuessedSize,
+    Hanging,
+    guessed_sizes,
+    hanging,
+    in_light_of_guesses,
+)
 from tokitai_cli.judge.judgement import (
     Judgement,
     judge,
@@ -20,15 +27,18 @@ from tokitai_cli.judge.roundings import HALF_UP
 
 __all__ = [
     "APPROXIMATIONS",
+    "CONFIRM",
     "HALF_UP",
     "STEP_FINDINGS",
     "Failure",
+    "GuessedSize",
     "Hanging",
     "Judgement",
     "Kind",
     "check_native",
     "covered",
     "failure_of",
+    "guessed_sizes",
     "hanging",
     "in_light_of_guesses",
     "judge",

@@ -14,7 +14,7 @@ import msgspec
 from tokitai_cli.core.dtypes import DTYPES, FORMATS
 from tokitai_cli.core.errors import DYNAMIC_SHARED
 from tokitai_cli.core.model.case import Case
-from tokitai_cli.core.model.guesses import GUESS, Guess
+from tokitai_cli.core.model.guesses import BESIDE_DEFAULT, GUESS, Guess
 from tokitai_cli.core.model.judged import GuessRecord
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.judge.failures import Failure, Kind
@@ -37,6 +37,10 @@ _ORACLE = {"oracle", "replay", "reduction", "flush_to_zero", "properties", "non_
 _ROLE = "that the kernel"  # words of a mark that says what a kernel does with an array
 
 
+#: How a guess is confirmed, at the end of a reason.
+CONFIRM = f" (if it is right, remove its mark `{GUESS}`)"
+
+
 class Hanging(msgspec.Struct, frozen=True):
     """Guesses that all failures of a case hang on, and its reason; without guesses, that of the
     first failure that hangs on none.
@@ -44,6 +48,20 @@ class Hanging(msgspec.Struct, frozen=True):
 
     guesses: list[GuessRecord]
     reason: str
+
+
+class GuessedSize(msgspec.Struct, frozen=True):
+    """A size of a case whose value is a guess."""
+
+    name: str
+    value: int
+    guess: Guess
+
+    @property
+    def record(self) -> GuessRecord:
+        """What the evidence says of it."""
+        about = f"the size {self.name} = {self.value}"
+        return GuessRecord(place=self.guess.place, about=about, words=self.guess.words)
 
 
 class _Bearing(msgspec.Struct, frozen=True, order=True):
@@ -89,11 +107,10 @@ def hanging(case: Case, failures: Sequence[Failure], traces: Sequence[Failure] =
     for failure in ordered:
         told = found[failure] or (cause if failure.kind in _FOLLOWS else [])
         if not told:
-            return Hanging([], failure.text + _sizes(case))
+            return Hanging([], failure.text)
         first = first or f"{told[0].about} in {told[0].guess.place} is a guess: {failure.text}"
         borne |= {one.guess.place: one.record for one in told}
-    hint = f"if it is right, remove its mark `{GUESS}`"
-    return Hanging([*borne.values()], f"{first} ({hint})")
+    return Hanging([*borne.values()], first + CONFIRM)
 
 
 def _bearing(case: Case, failure: Failure) -> Iterator[_Bearing]:
@@ -202,17 +219,28 @@ def _of_draw(case: Case, failure: Failure, names: Sequence[str | int]) -> tuple[
     return None
 
 
-def _sizes(case: Case) -> str:
-    """That the sizes of a case are a guess, behind the reason of a failure that hangs on none."""
-    params = {name: one.default for name, one in case.loaded.spec.params.items()}
+def guessed_sizes(case: Case) -> list[GuessedSize]:
+    """Sizes of a case that the spec marks as guesses: by the line of the size, else of its suite."""
+    spec, found = case.loaded.spec, dict[str, Guess]()
+    defaults = {name: one.default for name, one in spec.params.items()}
     for guess in case.loaded.guesses:
         match guess.key:
-            case ("suites", str(suite), int(number), *_):
-                shape = params | case.loaded.spec.suites[suite][number].shape
-            case ("params", *_):
-                shape = params
+            case ("params", *within):
+                said = [str(one) for one in within[:1]] or [*defaults]
+                certain = defaults if BESIDE_DEFAULT in guess.words else {}
+                names = [one for one in said if certain.get(one) != case.shape[one]]
+            case ("suites", *within):
+                suites = [str(one) for one in within[:1]] or [*spec.suites]
+                rows = [defaults | one.shape for suite in suites
+                        for one in spec.suites[suite][_rows(within[1:2])]]  # fmt: skip
+                names = [*defaults] if dict(case.shape) in rows else []
             case _:
-                continue
-        if shape == dict(case.shape):
-            return f"; the sizes, in {guess.place}, are a guess"
-    return ""
+                names = []
+        found |= {one: guess for one in names if one not in found}
+    return [GuessedSize(name, case.shape[name], guess) for name, guess in found.items()]
+
+
+def _rows(within: Sequence[str | int]) -> slice:
+    """The shape of a suite that a mark is for; all, where it is for the suite."""
+    at = next((one for one in within if isinstance(one, int)), None)
+    return slice(None) if at is None else slice(at, at + 1)

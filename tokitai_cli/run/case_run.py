@@ -58,6 +58,21 @@ def run_case(
 
     Whatever goes wrong in one case is that case's verdict, and others can run.
     """
+    outcome = _one_case(subject, case, device, prepared)
+    alone = msgspec.structs.replace(subject, arrays=None, with_outputs=False)
+
+    def another(other: Case) -> CaseRecord:
+        preparation = Preparation(other, subject.options.settings)
+        return _one_case(alone, other, device, preparation).record
+
+    record = guessed.at_guessed_sizes(outcome.record, case, another)
+    return msgspec.structs.replace(outcome, record=record)
+
+
+def _one_case(
+    subject: RunContext, case: Case, device: DeviceSession, prepared: Preparation
+) -> CaseOutcome:
+    """As `run_case`, by this case alone."""
     case = plan.at_warp_size(case, device.warp_size)
     attempt = _Attempt(subject, case, device, prepared)
     try:

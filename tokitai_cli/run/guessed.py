@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,13 +15,19 @@ from tokitai_cli import judge
 from tokitai_cli.core.errors import ChildCrashedError, ChildError, ChildTimeoutError, TokitaiError
 from tokitai_cli.core.model.case import Case, Role, RunResult
 from tokitai_cli.core.model.evidence import CaseRecord
+from tokitai_cli.core.model.guesses import GUESS
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.core.model.wording import shape_text
 from tokitai_cli.core.numerics import bits_of
 from tokitai_cli.judge import STEP_FINDINGS, Failure, Judgement, Kind
 from tokitai_cli.run.case_record import ended
+from tokitai_cli.spec import plan
 
 Outputs = Mapping[str, NDArray[Any]]
 _MOST = 8  # arrays that are asked for one by one
+_FAILED = {Verdict.REFUTED, Verdict.CRASHED, Verdict.TIMED_OUT}
+_TRIED, _FEW = 24, 3  # other sizes, and those where runs are slow or a guess explains the failure
+_LESS = "if it does not, say by `multiple_of`, `min` and `max` what it takes"
 
 
 def weighed(
@@ -61,6 +68,41 @@ def in_light(record: CaseRecord, case: Case, failures: Sequence[Failure]) -> Cas
     return msgspec.structs.replace(
         ended(record, verdict, record.stage, found.reason), guesses=found.guesses
     )
+
+
+def at_guessed_sizes(
+    record: CaseRecord, case: Case, run: Callable[[Case], CaseRecord]
+) -> CaseRecord:
+    """The record of a case; inconclusive, where it may fail only as some of its sizes are a guess.
+
+    run: gives the record of another case. The failure stands if the kernel fails at every round value
+    of these sizes that could be tried, too.
+    """
+    hangs = record.verdict is Verdict.INCONCLUSIVE and bool(record.guesses)
+    sizes = judge.guessed_sizes(case) if hangs or record.verdict in _FAILED else []
+    if not sizes:
+        return record
+    others = plan.at_round_sizes(case, [one.name for one in sizes])
+    most = _FEW if hangs or record.verdict is Verdict.TIMED_OUT else _TRIED
+    told, failed = "", hangs
+    for other in itertools.islice(others, most):
+        again = run(other)
+        shape = shape_text({one.name: other.shape[one.name] for one in sizes})
+        if again.verdict is Verdict.VERIFIED:
+            told, failed = f"it does not fail at {shape}", False
+            break
+        failed = failed or again.verdict in _FAILED
+        if again.guesses and not told:
+            told = f"at {shape} its failures depend on other guesses"
+    if failed:
+        return record
+    told = told or "no round values could be tried"
+    first = sizes[0].record
+    failure = record.reason.removesuffix(judge.CONFIRM)
+    reason = f"{first.about} in {first.place} is a guess ({first.words}); {told}: {failure}"
+    reason += f" (if the kernel takes any {sizes[0].name}, remove the mark `{GUESS}`; {_LESS})"
+    ended_so = ended(record, Verdict.INCONCLUSIVE, record.stage, reason)
+    return msgspec.structs.replace(ended_so, guesses=[one.record for one in sizes])
 
 
 def _traces(

@@ -234,12 +234,21 @@ class LoggedPass(WatchedPass):
             tail = _Tail(folder)
             with Session(self._settings, self._listener, end_timeout=_END_SECONDS) as session:
                 device = session.device(watched, self._probe)
-                outcomes = [self._outcome(one, device, tail) for one in lot]
+                outcomes = [self._weighed(one, device, tail) for one in lot]
             self._builds |= {built.key: built.info for built in device.builds}
             self._record = device.record
             if self._sanitizer.unexecuted is not None:
                 self._unexecuted = self._sanitizer.unexecuted(folder)
         return outcomes
+
+    def _weighed(self, prepared: Preparation, device: DeviceSession, tail: _Tail) -> CaseOutcome:
+        outcome = self._outcome(prepared, device, tail)
+
+        def another(other: Case) -> CaseRecord:
+            return self._outcome(Preparation(other, self._settings), device, tail).record
+
+        record = guessed.at_guessed_sizes(outcome.record, prepared.case, another)
+        return msgspec.structs.replace(outcome, record=record)
 
     def _outcome(self, prepared: Preparation, device: DeviceSession, tail: _Tail) -> CaseOutcome:
         outcome = watched_case(self._subject, prepared, device)

@@ -7,6 +7,8 @@ import msgspec
 # Marks of a draft, each in front of what it says: what is still to be written, and what is a guess.
 GAP = "# fill in:"
 GUESS = "# guess:"
+# Words of a mark on a size that its default is no guess.
+BESIDE_DEFAULT = "values other than"
 
 
 class Guess(msgspec.Struct, frozen=True):

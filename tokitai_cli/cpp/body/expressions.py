@@ -20,7 +20,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Value,
     truth,
 )
-from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.body.walk import OLD_LAUNCH, Walk
 from tokitai_cli.cpp.structs import size_of
 from tokitai_cli.cpp.tree import child, name_of, named, text_of
 
@@ -77,6 +77,8 @@ def _truth(walk: Walk, node: Node) -> Value:
 def _name(walk: Walk, node: Node) -> Value:
     name = text_of(node)
     place = walk.find(name) or outer_place(walk, name)
+    if place is None and name in OLD_LAUNCH:
+        return walk.member(variable(OLD_LAUNCH[name]), name[-1])
     return walk.load(place, node) if place is not None else outer_value(walk, name)
 
 

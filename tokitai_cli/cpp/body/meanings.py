@@ -104,7 +104,7 @@ def _compared(guards: Sequence[Guard]) -> set[str]:
 def is_unguarded(facts: Facts) -> bool:
     """Whether no thread is left out: what is made of a thread's index is compared with nothing."""
     dependencies = Dependencies(facts)
-    return "threadIdx" in facts.words and not any(
+    return any(one.startswith("threadIdx") for one in facts.launch) and not any(
         "threadIdx.x" in dependencies.of(one.left) | dependencies.of(one.right)
         for one in facts.compared
     )

@@ -36,6 +36,8 @@ from tokitai_cli.cpp.tree import parsed_expression, text_of
 
 BUDGET = 120_000  # nodes that are evaluated of one function
 LAUNCH = frozenset({"blockIdx", "blockDim", "gridDim", "threadIdx"})
+#: HIP's older words for their members, as `hipThreadIdx_x`.
+OLD_LAUNCH = {f"hip{one[:1].upper()}{one[1:]}_{axis}": one for one in LAUNCH for axis in "xyz"}
 _LONGEST = 160  # letters of a name that stands for an expression
 
 

@@ -89,7 +89,7 @@ def _watched(
     try:
         case = _case(at_host, folder)
         (record,) = without_oracle(options(case.loaded), [case])
-        if record.verdict is Verdict.REFUTED:
+        if record.verdict is Verdict.REFUTED and draft.of_host in (None, draft.model):
             record = _at_round_sizes(record, case, at_host, folder, options)
     except TokitaiError as error:
         return WatchedKernel(*where, Verdict.NOT_RUN, str(error))
@@ -125,9 +125,10 @@ def _at_round_sizes(
     The host may pass no others than multiples of a tile. Where its text says no sizes, what is found
     at odd ones is held against the kernel if it is found at round ones as well.
     """
-    guess = next((one for one in case.loaded.guesses if one.key[:1] == ("params",)), None)
-    if guess is None:
+    if not case.loaded.spec.params:
         return record
+    lines = case.loaded.text.splitlines()
+    place = f"{case.loaded.path.name}:{lines.index('params:') + 2}"
     told = "larger ones could not be tried"
     if (other := _round(draft, folder)) is not None:
         (again,) = without_oracle(options(other.loaded), [other])
@@ -136,8 +137,8 @@ def _at_round_sizes(
         ):
             return record
         told = f"at {shape_text(other.shape)} that is not found"
-    reason = f"the sizes in {guess.place} are a guess, and {told}: {record.reason}"
-    about = GuessRecord(place=guess.place, about="the sizes", words=told)
+    reason = f"the sizes in {place} are a guess, and {told}: {record.reason}"
+    about = GuessRecord(place=place, about="the sizes", words=told)
     return msgspec.structs.replace(
         record, verdict=Verdict.INCONCLUSIVE, reason=reason, guesses=[about]
     )
@@ -151,7 +152,7 @@ def _round(draft: Draft, folder: Path) -> Case | None:
     for size in _ROUND:
         params = {
             name: msgspec.structs.replace(one, default=one.fitting(max(size, one.multiple_of or 1)))
-            if one.why and one.min is None
+            if one.min is None
             else one
             for name, one in model.params.items()
         }
