@@ -82,7 +82,7 @@ def test_shapes_and_grids_are_said_in_sizes(name: str) -> None:
 
 def test_blocks_of_a_launch_are_put_into_shapes() -> None:
     found = layouts("y[blockIdx.y * m + t] = x[row];")
-    found.put_grid({"x": "n", "y": "b * heads"})
+    found.words.put_grid({"x": "n", "y": "b * heads"})
     assert found.shape("x") == ["n"]
     assert found.shape("y") == ["b", "heads", "m"]
 
@@ -92,7 +92,7 @@ def test_blocks_of_a_launch_are_put_into_shapes() -> None:
 )
 def test_blocks_that_have_an_element_each_have_rows(written: str, shape: list[str]) -> None:
     found = layouts(f"{written} = x[row * 64 + t];")
-    found.put_grid({"x": "n"})
+    found.words.put_grid({"x": "n"})
     assert found.shape("x") == shape
 
 

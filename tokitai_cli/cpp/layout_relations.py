@@ -18,7 +18,9 @@ def values_below(layouts: Layouts, array: str) -> str:
         for at, axis in enumerate(axes):
             if any(_held(layouts, one) == array and n == 1 for one, n in _plain_terms(axis.moving)):
                 outer = shape[0] if shape and at == 0 else ""
-                extent = outer or (layouts.word(axis.extent) if axis.extent is not None else "")
+                extent = outer or (
+                    layouts.words.word(axis.extent) if axis.extent is not None else ""
+                )
                 if extent and not any(mark in extent for mark in "/%"):
                     return small.get(extent, extent)
     for one in layouts.facts.local_accesses:
@@ -62,9 +64,9 @@ def padded(layouts: Layouts, array: str) -> tuple[int, str]:
 
 def _rows_within(layouts: Layouts, array: str) -> Iterator[tuple[str, str]]:
     for axis in layouts.layouts[array][1:]:
-        large = layouts.word(axis.extent) if axis.extent is not None else ""
+        large = layouts.words.word(axis.extent) if axis.extent is not None else ""
         said = [one[0] for one in layouts.compared(axis.moving) if len(one) == 1]
-        said += [layouts.word(axis.compared)] if axis.compared is not None else []
+        said += [layouts.words.word(axis.compared)] if axis.compared is not None else []
         plain = {one for one in said if one in layouts.sizes}
         if large in layouts.sizes and plain and large not in plain:
             yield from ((small, large) for small in sorted(plain))
@@ -77,8 +79,8 @@ def spans(layouts: Layouts) -> list[tuple[str, str]]:
     for axes in layouts.layouts.values() if total else ():
         for axis in axes[1:]:
             (atom,) = axis.moving.atoms() if len(axis.moving.terms) == 1 else (None,)
-            page = layouts.word(atom.divisor) if isinstance(atom, Quotient) else ""
-            extent = layouts.word(axis.extent) if axis.extent is not None else ""
+            page = layouts.words.word(atom.divisor) if isinstance(atom, Quotient) else ""
+            extent = layouts.words.word(axis.extent) if axis.extent is not None else ""
             if isinstance(atom, Quotient) and page and extent and _is_cut(layouts, atom.dividend):
                 found[total[0], f"{extent} * {page}"] = None
     return list(found)

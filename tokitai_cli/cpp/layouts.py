@@ -9,22 +9,21 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
+from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.symbolic_values import Access, Facts, Loaded
 from tokitai_cli.cpp.coordinates import Axis
+from tokitai_cli.cpp.extent_words import BATCHES, ExtentWords
 from tokitai_cli.cpp.index_forms import (
     every_limit,
     goes_by_ones,
     row_of_block,
     spelled_out,
-    whole_groups,
 )
 from tokitai_cli.cpp.shapes import layout_of
-from tokitai_cli.cpp.size_words import grouped, in_sizes, polynomial_of, ungrouped
+from tokitai_cli.cpp.size_words import grouped
 
 _TABLES = re.compile(r"voc|entr|max|table|cache|categ|class|emb", re.I)
 _TOTALS = re.compile(r"nnz|total|entries|values|edges|tokens|indices|sum", re.I)
-_BATCHES = {"b", "n", "batch", "bi", "batch_idx"}
 _DEPTH = 4  # of what is said by something else
 
 
@@ -32,9 +31,9 @@ class Layouts:
     """Shapes of arrays, and what blocks count.
 
     facts: of the kernel's body, in the spec's names. accesses: by array of the spec. sizes: of the spec,
-    more may come. Attributes: these; said: shapes that comments say. rows: sizes that only the host
-    knows, by the array whose values are below it, or which offsets of an array lead up to. axes: what
-    blocks count along each axis.
+    more may come. Attributes: these; words: what the spec calls extents. said: shapes of comments.
+    rows: sizes that only the host knows, by the array whose values are below it, or which offsets of
+    an array lead up to. axes: what blocks count along each axis.
     """
 
     def __init__(
@@ -46,8 +45,6 @@ class Layouts:
         self.said: dict[str, list[str]] = {}
         self.rows: dict[str, str] = {}
         self.axes: dict[str, str] = {}
-        self._grid: dict[str, str] = {}
-        self._blocks: dict[str, Polynomial] = {}
         self.layouts = {
             name: _axes_of(mine, any(one.array in facts.escapes for one in mine))
             for name, mine in self.accesses.items()
@@ -65,8 +62,10 @@ class Layouts:
             for one in axes[1:]:
                 if one.moving and one.extent is not None:
                     self._goes_over.setdefault(one.moving, one.extent)
-        self._strides = {name for axes in self.layouts.values() for one in axes
-                         for name in one.stride.atoms()}  # fmt: skip
+        strides = {
+            name for axes in self.layouts.values() for one in axes for name in one.stride.atoms()
+        }
+        self.words = ExtentWords(facts, self.sizes, strides)
         self.offsets = {name for name in self.arrays if self._has_offsets(name)}
         self._read_axes()
 
@@ -83,15 +82,6 @@ class Layouts:
         self.rows |= rows
         self._read_axes()
 
-    def put_grid(self, extents: Mapping[str, str]) -> None:
-        """Blocks of the launch, by axes, where the kernel does not step by them."""
-        stepped = {name for one in self.facts.loops for name in one.step.names()}
-        named = {f"gridDim.{axis}": one for axis, one in extents.items()}
-        plain = {name: one for name, one in named.items() if name not in stepped}
-        self._grid |= {name: grouped(one) for name, one in plain.items()}
-        values = {name: polynomial_of(one) for name, one in plain.items()}
-        self._blocks |= {name: one for name, one in values.items() if one is not None}
-
     # Shapes
 
     def shape(self, array: str) -> list[str]:
@@ -102,7 +92,7 @@ class Layouts:
         axes = self.layouts[array]
         if not axes:
             return []
-        inner = [word for one in axes[1:] for word in self._inner(one.extent)]
+        inner = [word for one in axes[1:] for word in self.words.inner(one.extent)]
         if "" in inner:
             return []
         first = self.outermost(array)
@@ -124,7 +114,7 @@ class Layouts:
         extent, moving = axes[0].extent, axes[0].moving
         if (rows := self._rows_of_blocks(axes[0])) and "" not in rows:
             return rows
-        if extent is not None and "" not in (known := self._parts(extent)):
+        if extent is not None and "" not in (known := self.words.parts(extent)):
             return known
         found = self._bound(moving) if moving else []
         return [f"{found[0]} + 1"] if array in self.offsets and len(found) == 1 else found
@@ -133,48 +123,7 @@ class Layouts:
         """Rows of so many elements, one a block, where another array has an element for each block."""
         every = {one.moving for axes in self.layouts.values() for one in axes}
         told = row_of_block(axis, every)
-        return [*self._parts(told[0]), str(told[1])] if told is not None else []
-
-    def _parts(self, extent: Polynomial | None) -> list[str]:
-        """An extent in words, a product of sizes in several; empty text for what has none."""
-        if extent is None:
-            return [""]
-        extent = whole_groups(extent.with_values(self._blocks))
-        return self._factors(extent) or [self.word(extent)]
-
-    def _inner(self, extent: Polynomial | None) -> list[str]:
-        """As `_parts`, a product whose order nothing says in one."""
-        ordered = extent is not None and self._ordered(next(iter(extent.terms), ()))
-        return self._parts(extent) if ordered or extent is None else [self.word(extent)]
-
-    def word(self, extent: Polynomial) -> str:
-        """An extent in the language of sizes; empty where it has other names."""
-        return ungrouped(in_sizes(extent, {**{one: one for one in self.sizes}, **self._grid}))
-
-    def _factors(self, extent: Polynomial) -> list[str] | None:
-        """What an extent is the product of, sizes of strides at the end; None for another."""
-        if len(extent.terms) != 1:
-            return None
-        ((key, count),) = extent.terms.items()
-        words = {one: self.word(Polynomial({(one,): 1})) for one in key}
-        if count != 1 or not all(words.values()):
-            return None
-        if order := self._ordered(key):
-            return [words[one] for one in order]
-        return sorted(map(str, key), key=self._order) if {*key} <= {*self.sizes} else None
-
-    def _ordered(self, key: Monomial) -> list[Atom]:
-        """Factors as some product of the text has them; none where none has them all."""
-        for factors in self.facts.products.values():
-            found = [one for one in factors if one in key]
-            if sorted(map(str, found)) == [*map(str, key)]:
-                return found
-        return []
-
-    def _order(self, size: str) -> tuple[bool, bool, int]:
-        """Batches are outermost most likely; a size that strides have is not."""
-        batches = size.lower() in _BATCHES or "batch" in size.lower()
-        return size in self._strides, not batches, self.sizes.index(size)
+        return [*self.words.parts(told[0]), str(told[1])] if told is not None else []
 
     def unsaid(self) -> dict[str, str]:
         """Names for sizes that only the host can know, by arrays: see `rows`."""
@@ -185,7 +134,7 @@ class Layouts:
             if shared is not None:
                 outer = next(iter(self._names_of(Polynomial({(shared,): 1}))), "outer")
                 found[f"blockIdx.{axis}"] = (
-                    "batch" if outer.lower() in _BATCHES else f"{outer}_count"
+                    "batch" if outer.lower() in BATCHES else f"{outer}_count"
                 )
         for array, axes in self.layouts.items():
             loaded = [*filter(None, map(self.loaded, _atoms(axes[0])))] if axes else []
@@ -208,7 +157,7 @@ class Layouts:
             return []
         (atom,) = key
         if isinstance(atom, Quotient):
-            outer, over = self._bound(atom.dividend, depth - 1), self._parts(atom.divisor)
+            outer, over = self._bound(atom.dividend, depth - 1), self.words.parts(atom.divisor)
             return _divided(outer, over) or self._alike(moving)
         front, _, axis = str(atom).partition(".")
         if front == "blockIdx" and self.axes.get(axis):
@@ -223,13 +172,13 @@ class Layouts:
 
     def compared(self, moving: Polynomial) -> list[list[str]]:
         """Extents that it is compared with; a tail is compared with the whole."""
-        words = [self._parts(one) for one in self._limits.get(moving, ())]
+        words = [self.words.parts(one) for one in self._limits.get(moving, ())]
         known = [one for one in words if "" not in one]
         return sorted(known, key=lambda one: ("//" in one[0], one[0].isdigit()))
 
     def _over(self, moving: Polynomial) -> list[list[str]]:
         extent = self._goes_over.get(moving)
-        return [[word]] if extent is not None and (word := self.word(extent)) else []
+        return [[word]] if extent is not None and (word := self.words.word(extent)) else []
 
     def _alike(self, moving: Polynomial) -> list[str]:
         """A size that is named as a variable that holds it."""
@@ -262,14 +211,14 @@ class Layouts:
             rest = next(iter(self.compared(quotient)), None) or self._alike(quotient)
             rest = rest or [*filter(None, [self.rows.get(f"blockIdx.{axis}", "")])]
             rest = rest or [one for one in self._unread() if not _TABLES.search(one)][:1]
-            inner = self._parts(shared.divisor)
+            inner = self.words.parts(shared.divisor)
             return " * ".join(map(grouped, [*rest[:1], *inner])) if rest else ""
         name = f"blockIdx.{axis}"
         for moving in self._counted(axis):
             if (found := self._bound(moving)) and not found[0].isdigit():
                 return " * ".join(map(grouped, found)) if len(found) > 1 else found[0]
         for guard in self.facts.compared:  # in another way, as from the last block on
-            word = self._parts(guard.right) if name in guard.left.atoms() else [""]
+            word = self.words.parts(guard.right) if name in guard.left.atoms() else [""]
             if "" not in word and not word[0].isdigit():
                 return " * ".join(map(grouped, word))
         unread = self._unread()
@@ -295,7 +244,7 @@ class Layouts:
         for moving in [*every, *self._limits, *self.facts.called]:
             for atom in moving.atoms():
                 if isinstance(atom, Quotient) and atom.dividend.terms == {(name,): 1}:
-                    words = self._parts(atom.divisor)
+                    words = self.words.parts(atom.divisor)
                     if "" not in words and not any("//" in one or one.isdigit() for one in words):
                         return atom
         return None
@@ -362,10 +311,8 @@ class Layouts:
         told = self.facts.meanings.get(str(atom))
         if not isinstance(told, Loaded):
             return ""
-        return next((name for name in self.arrays if self._path(name) == told.array), "")
-
-    def _path(self, array: str) -> str:
-        return next((one.array for one in self.accesses[array]), "")
+        paths = ((name, one.array) for name in self.arrays for one in self.accesses[name][:1])
+        return next((name for name, path in paths if path == told.array), "")
 
     def _unread(self) -> list[str]:
         return [one for one in self.sizes if one not in self.facts.words]

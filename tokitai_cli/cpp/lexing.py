@@ -43,6 +43,10 @@ _BLANK = {"CPP_WS", "CPP_COMMENT1", "CPP_LINECONT"}
 _NAME = re.compile(r"[A-Za-z_$][\w$]*")
 _DYNAMIC = {"__LINE__", "__COUNTER__"}
 WHOLE = "WHOLE"  # the type of a line in one token
+
+# Directives of raw files, whichever branch they stand in. They decide which files belong to the key of a
+# build, so every run reads them of all files, the compiler's headers too, on which a preprocessor
+# would spend seconds.
 _INCLUDED = re.compile(
     rb'^[ \t]*#[ \t]*(?:include(?:_next)?|import|embed)[ \t]*"([^"\n]+)"', re.MULTILINE
 )

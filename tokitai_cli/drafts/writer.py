@@ -62,7 +62,7 @@ def _complete(known: Known, launching: Launching) -> None:
         add_rows(known, launching)
     if not room:
         counted = zip("xyz", layouts.grid(["1"]), strict=False)
-        layouts.put_grid({axis: one for axis, one in counted if "ceil_div" not in one})
+        layouts.words.put_grid({axis: one for axis, one in counted if "ceil_div" not in one})
     _read_grid(known, launching)
     known.padded = {} if room else kept_behind_rows(known)
     known.roles |= dict.fromkeys(known.padded, "inout")
@@ -107,7 +107,7 @@ def _read_grid(known: Known, launching: Launching) -> None:
                 many, few = str(atom.dividend), str(atom.divisor)
                 known.divided += [(many, few)] * (many in own and (few in own or few.isdigit()))
     if not known.origin.room:
-        known.layouts.put_grid(dict(zip("xyz", grid.value, strict=False)))
+        known.layouts.words.put_grid(dict(zip("xyz", grid.value, strict=False)))
 
 
 def _spec(known: Known, launching: Launching, sizing: Sizing) -> SpecDraft:

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.body.symbolic_values import (
-    Applied,
-    Choice,
     Evolving,
     Facts,
     Guard,
     Loaded,
     Meaning,
+    ways_of,
 )
 
 
@@ -59,30 +58,21 @@ class Dependencies:
         meaning = self._facts.meanings.get(name)
         if isinstance(meaning, Loaded):
             return {meaning.array}
-        ways: Sequence[tuple[Polynomial, tuple[Guard, ...]]] = self._facts.stored.get(name, ())
-        if isinstance(meaning, Choice):
-            ways = meaning.ways
-        elif isinstance(meaning, Evolving):
-            ways = [(meaning.start, ()), (meaning.end, meaning.guards)]
-        elif isinstance(meaning, Applied):
-            ways = [(one, ()) for one in meaning.operands]
+        ways = ways_of(meaning) if meaning is not None else self._facts.stored.get(name, ())
         return set[str]().union(*(one.names() | _compared(guards) for one, guards in ways))
 
     def _of_name(self, name: str) -> frozenset[str]:
         if name not in self._known:
             self._known[name] = frozenset({name})
-            values = _values(self._facts.meanings.get(name))
+            values = _begins_as(self._facts.meanings.get(name))
             self._known[name] = frozenset({name}).union(*map(self.of, values))
         return self._known[name]
 
 
-def _values(meaning: Meaning | None) -> Sequence[Polynomial]:
-    """Numbers that one with a meaning is made of; of a loop's variable what it begins with."""
-    if isinstance(meaning, Choice):
-        return [value for value, _ in meaning.ways]
-    if isinstance(meaning, Evolving):
-        return [meaning.start]
-    return meaning.operands if isinstance(meaning, Applied) else ()
+def _begins_as(meaning: Meaning | None) -> list[Polynomial]:
+    """Numbers that one with a meaning is made of before any pass of a loop."""
+    ways = ways_of(meaning)
+    return [one for one, _ in (ways[:1] if isinstance(meaning, Evolving) else ways)]
 
 
 def names_of(facts: Facts) -> set[str]:
@@ -91,9 +81,9 @@ def names_of(facts: Facts) -> set[str]:
     for one in (*facts.accesses, *facts.local_accesses):
         found |= one.offset.names() | _compared(one.guards)
     for meaning in facts.meanings.values():
-        found = found.union(*(value.names() for value in _values(meaning)))
+        found = found.union(*(value.names() for value, _ in ways_of(meaning)))
         if isinstance(meaning, Evolving):
-            found |= meaning.end.names() | _compared(meaning.guards)
+            found |= _compared(meaning.guards)
     return found.union(*(_compared([one]) for one in facts.compared))
 
 

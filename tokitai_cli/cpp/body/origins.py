@@ -9,15 +9,14 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from tokitai_cli.cpp.body.polynomial import Atom, Polynomial, Quotient
 from tokitai_cli.cpp.body.symbolic_values import (
     Applied,
-    Choice,
     Condition,
-    Evolving,
     Facts,
     Loaded,
     Meaning,
     Pointer,
     Record,
     Value,
+    ways_of,
 )
 
 #: Calls whose result is what one of their arguments is, in another type or of another thread.
@@ -69,13 +68,9 @@ class Origins:
 
     def parts(self, meaning: Meaning) -> list[Polynomial]:
         """What a name of that meaning is made of; of an own array's element all that is put in."""
-        if isinstance(meaning, Applied):
-            return [*meaning.operands]
-        if isinstance(meaning, Choice):
-            return [one for one, _ in meaning.ways]
-        if isinstance(meaning, Evolving):
-            return [meaning.start, meaning.end]
-        return self.put_into(meaning.array) if meaning.array in self._facts.local else []
+        if isinstance(meaning, Loaded):
+            return self.put_into(meaning.array) if meaning.array in self._facts.local else []
+        return [one for one, _ in ways_of(meaning)]
 
     def put_into(self, array: str) -> list[Polynomial]:
         """Numbers that are put into an array's elements."""

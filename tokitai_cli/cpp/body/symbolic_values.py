@@ -122,6 +122,17 @@ class Evolving(NamedTuple):
 
 
 Meaning = Loaded | Applied | Choice | Evolving
+#: A number, and the comparisons under which something is made of it.
+Way = tuple[Polynomial, tuple[Guard, ...]]
+
+
+def ways_of(meaning: Meaning | None) -> Sequence[Way]:
+    """Numbers that one with a meaning is made of; of a loop's variable first what it begins with."""
+    if isinstance(meaning, Choice):
+        return meaning.ways
+    if isinstance(meaning, Evolving):
+        return [(meaning.start, ()), (meaning.end, meaning.guards)]
+    return [(one, ()) for one in meaning.operands] if isinstance(meaning, Applied) else ()
 
 
 class Access(NamedTuple):

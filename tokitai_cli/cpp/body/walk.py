@@ -1,4 +1,4 @@
-"""The state of a walk over a function's body: scopes, values of variables, guards, and findings."""
+"""A walk over a function's body: its nodes are read, and accesses to memory noted."""
 
 from __future__ import annotations
 
@@ -8,37 +8,29 @@ from typing import NamedTuple
 from tree_sitter import Node
 
 from tokitai_cli.cpp.body.polynomial import MOST_TERMS, Polynomial, constant, variable
+from tokitai_cli.cpp.body.state import State
 from tokitai_cli.cpp.body.symbolic_values import (
     SINGLE,
     Access,
-    Applied,
     Cell,
     Choice,
-    Condition,
-    Facts,
-    Guard,
-    Loaded,
-    Meaning,
-    Operation,
     Place,
     Pointer,
     Record,
     Returned,
     Value,
     fields_of,
-    truth,
 )
 from tokitai_cli.cpp.declarations import Declaration, Parameter
 from tokitai_cli.cpp.elements import is_real, is_vector
 from tokitai_cli.cpp.program import Program
 from tokitai_cli.cpp.structs import TEXTURE_OBJECTS, accessor_of, layout, resolved
-from tokitai_cli.cpp.tree import parsed_expression, text_of
+from tokitai_cli.cpp.tree import parsed_expression
 
 BUDGET = 120_000  # nodes that are evaluated of one function
 LAUNCH = frozenset({"blockIdx", "blockDim", "gridDim", "threadIdx"})
 #: HIP's older words for their members, as `hipThreadIdx_x`.
 OLD_LAUNCH = {f"hip{one[:1].upper()}{one[1:]}_{axis}": one for one in LAUNCH for axis in "xyz"}
-_LONGEST = 160  # letters of a name that stands for an expression
 
 
 class BudgetError(Exception):
@@ -56,40 +48,15 @@ class Readers(NamedTuple):
     call: Callable[[Walk, Node, str], Returned]
 
 
-class Walk:
+class Walk(State):
     """A walk over one function.
 
-    scopes: places of names, the innermost last. store: what cells hold. guards: comparisons that hold
-    here. dry: how many loops are only tried. returns: what the function in hand has returned; None in
-    the function that the walk is of. budget_left: nodes that may still be evaluated. by_reference:
-    whether it returns a reference. breaks, continues: what variables hold where the loop in hand is
-    left, and where its next pass begins. types: what names of templates' parameters stand for. kinds:
-    types that variables are declared with. lists: values of arrays of the function's own, by name.
-    inside: loops that the walk is in, by their place among the facts'.
+    budget_left: nodes that may still be evaluated.
     """
 
     def __init__(self, program: Program, readers: Readers, budget: int = BUDGET) -> None:
-        self.program, self._readers = program, readers
-        self.facts = Facts()
-        self.inside: list[int] = []
-        self.scopes: list[dict[str, Place]] = [{}]
-        self.store: dict[int, Value] = {}
-        self.guards: list[Guard] = []
-        self.dry = 0
-        self.calls: list[tuple[int, int]] = []
-        self.returns: list[Returned] | None = None
-        self.by_reference = False
-        self.breaks: list[dict[int, Value]] = []
-        self.continues: list[dict[int, Value]] = []
-        self.types: dict[str, str] = {}
-        self.kinds: dict[int, str] = {}
-        self.lists: dict[str, tuple[Value, ...]] = {}
-        self.constants: dict[str, Value] = {}
-        self.globals: dict[str, Place] = {}
-        self.accessors: set[str] = set()
-        self._elements: dict[str, Loaded] = {}  # by what their records are called
-        self._fresh = 0
-        self.budget_left = budget
+        super().__init__(program)
+        self._readers, self.budget_left = readers, budget
 
     # Reading nodes
 
@@ -116,65 +83,7 @@ class Walk:
         """What a call gives."""
         return self._readers.call(self, node, operator)
 
-    # Names
-
-    def fresh(self, hint: str, meaning: Meaning | None = None) -> Polynomial:
-        """A number with a new name; without a meaning nothing is known of it."""
-        self._fresh += 1
-        return self.named(f"{hint}#{self._fresh}", hint, meaning)
-
-    def named(self, text: str, hint: str = "?", meaning: Meaning | None = None) -> Polynomial:
-        """A number by the text of its expression, a fresh one where that is long."""
-        if len(text) > _LONGEST:
-            return self.fresh(hint[:_LONGEST], meaning)
-        if meaning is not None:
-            self.facts.meanings.setdefault(text, meaning)
-        return variable(text)
-
-    def number(self, value: Value) -> Polynomial:
-        """A value as a number."""
-        if isinstance(value, Polynomial):
-            whole = len(value.terms) <= MOST_TERMS
-            return value if whole else self.fresh("sum", Choice(((value, ()),)))
-        if isinstance(value, Record | Pointer):
-            return self.fresh("?", self._meaning(value))
-        if not isinstance(value, Condition):
-            return self.fresh("?")
-        known = truth(value)
-        if known is not None:
-            return constant(int(known))
-        ways = ((SINGLE, value.holds), (constant(0), value.fails))
-        return self.named(value.text, "?", Choice(ways))
-
-    def _meaning(self, value: Record | Pointer) -> Meaning | None:
-        """What a struct or an address is made of, as a number."""
-        if isinstance(value, Pointer):
-            return Applied("&", (self.number(self.element(value)),))
-        fields = (self.number(one) for _, one in value.fields if isinstance(one, Polynomial))
-        return self._elements.get(value.path) or Applied("{}", tuple(fields))
-
-    def note(self, sign: str, left: Value, right: Value, role: str = "") -> None:
-        """Note an operator."""
-        if not self.dry:
-            self.facts.operations.append(Operation(sign, left, right, tuple(self.inside), role))
-
-    def note_guards(self, guards: Sequence[Guard], role: str) -> None:
-        """Note what comparisons decide."""
-        for left, sign, right in guards:
-            self.note(sign, left, right, role)
-
-    def new_cell(self, value: Value) -> Cell:
-        """A variable without a name."""
-        self._fresh += 1
-        self.store[self._fresh] = value
-        return Cell(self._fresh)
-
-    def declare(self, name: str, value: Value, kind: str = "") -> None:
-        """A new variable in the innermost scope, of a type."""
-        place = self.scopes[-1][name] = self.new_cell(value)
-        self.kinds[place.number] = kind
-        if isinstance(value, Polynomial) and value.number is None and not self.dry:
-            self.facts.called.setdefault(value, []).append(name)
+    # Variables
 
     def bind(self, parameter: Parameter, value: Value) -> Cell:
         """A variable for a parameter of a function that is read where it is called."""
@@ -206,13 +115,6 @@ class Walk:
         del function, arguments, given
         return {}
 
-    def find(self, name: str) -> Place | None:
-        """Where a name is, the innermost first."""
-        for scope in reversed(self.scopes):
-            if name in scope:
-                return scope[name]
-        return self.globals.get(name)
-
     def add_parameter(self, parameter: Parameter) -> None:
         """Declare a parameter of the function that the walk is of."""
         kind = resolved(self.program, self.types.get(parameter.type, parameter.type))
@@ -235,12 +137,6 @@ class Walk:
         if is_vector(kind):
             return Record(name, kind)
         return self.marked(variable(name), kind)
-
-    def marked(self, value: Polynomial, kind: str) -> Polynomial:
-        """A number of that type."""
-        if is_real(kind):
-            self.facts.reals |= value.names()
-        return value
 
     def _accessor(self, name: str, element: str, dimensions: int) -> Value:
         """A tensor of PyTorch's by its accessor: `x[n][c]` is an element."""
@@ -308,10 +204,10 @@ class Walk:
             )
             kind = resolved(self.program, inner.type, value.type) if inner is not None else ""
             is_static = struct is not None and inner is None
-            element = None if is_static else self._elements.get(value.path)
+            element = None if is_static else self.elements.get(value.path)
             if kind in self.program.structs or is_vector(kind):
                 if element is not None:
-                    self._elements[path] = element
+                    self.elements[path] = element
                 return Record(path, kind)
             return self.marked(self.named(path, name, element), kind or value.type)
         if not isinstance(value, Polynomial):
@@ -364,18 +260,6 @@ class Walk:
                 facts.stored.setdefault(place.array, []).append((put, guards))
         return self.element(place)
 
-    def element(self, place: Pointer) -> Value:
-        """A name for what an element holds, which is no access."""
-        facts = self.facts
-        kind_of = facts.type_of(place.array)
-        element = Loaded(place.array, place.offset)
-        if is_vector(kind_of) or kind_of in self.program.structs:
-            name = f"{place.array}[{place.offset}]"[:_LONGEST]
-            self._elements[name] = element
-            return Record(name, kind_of)
-        new = self.named(f"{place.array}[{place.offset}]", place.array, element)
-        return self.marked(new, kind_of)
-
     def moved(self, value: Value, by: Polynomial) -> Pointer | None:
         """A pointer so many steps on; None for what is no pointer."""
         if not isinstance(value, Pointer):
@@ -413,11 +297,6 @@ class Walk:
                 front, _, field = array.partition(".")
                 if front == value.path and field not in known:
                     self.facts.escape(array, why)
-
-    def type_text(self, node: Node | None) -> str:
-        """A type as it is written, arguments of templates put in."""
-        told = text_of(node)
-        return self.types.get(told, told)
 
 
 def row_of(name: str) -> str:
