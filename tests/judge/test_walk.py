@@ -10,10 +10,11 @@ import pytest
 from numpy.typing import NDArray
 
 from tests.support import judge_array, make_case
-from tokitai_cli.core import parallel
+from tokitai_cli.core import parallel, workers
 from tokitai_cli.core.model.expectation import Expectation, Replay
 from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.numerics import round_to
+from tokitai_cli.judge import element_walk
 
 SHAPE = (61, 4099)  # eight chunks, none of which ends where a row does
 CHECKS = (
@@ -43,8 +44,13 @@ def drawn(kind: str) -> tuple[Expectation, NDArray[Any], NDArray[Any]]:
     return Expectation(reference=values, error=error), first, second
 
 
+@pytest.mark.parametrize("forked", [False, True])
 @pytest.mark.parametrize("kind", ["right", "wrong", "special"])
-def test_evidence_is_the_same_whatever_the_number_of_threads(kind: str) -> None:
+def test_evidence_is_the_same_whatever_the_number_of_threads(
+    kind: str, forked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(element_walk, "_LARGE", 1)
+    monkeypatch.setattr(workers, "_may_fork", lambda: forked)
     expectation, first, second = drawn(kind)
     case = make_case(CHECKS, shape=SHAPE)
     replay = Replay(round_to(expectation.reference, "float16"))

@@ -1,8 +1,7 @@
 """The walk: all chunks of an output's reference and replay, each looked at once.
 
-Chunks are measured by several threads, those of an answer that is computed meanwhile by the workers that
-compute it, each to small records; what follows from them is gathered in the order of the chunks, so that
-evidence does not hang on the number of either.
+Chunks are measured by several threads, large targets by worker processes, each to small records; what
+follows from them is gathered in the order of the chunks, so that evidence does not hang on the number.
 """
 
 from __future__ import annotations
@@ -30,6 +29,8 @@ from tokitai_cli.judge.checks.target import CHUNK, Chunk, Index, Target
 from tokitai_cli.judge.repetition import Measured, Repetition
 from tokitai_cli.judge.roundings import Leaning, Leans, LeanTally
 
+# Elements of a target from which worker processes are worth their start.
+_LARGE = 1 << 22
 # Of so many chunks of the compiled pass one is measured by numpy too.
 _BOTH = 64
 
@@ -119,6 +120,8 @@ def _walk(
         look = _Look(repetitions, given, target, against, gathered)
         with Workers() as workers:
             work = workers.work(look)
+            if target.by_windows is None and target.size >= _LARGE:
+                workers.start()  # else whoever computes the windows does, with work of its own
             for chunks in target.windows(workers):
                 _walk_window(look, work, chunks)
 
