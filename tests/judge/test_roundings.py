@@ -17,21 +17,22 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.evidence.not_covered import not_covered
 from tokitai_cli.judge import Judgement
-from tokitai_cli.judge.checks.target import Target
+from tokitai_cli.judge.checks.target import Chunk, Target
 from tokitai_cli.judge.roundings import half_up, truncated
 
 VALUES = np.random.default_rng(2).standard_normal((40, 64))
 NARROW = [name for name, form in FORMATS.items() if form.precision < 24]
 
 
-def target_of(dtype: str, values: NDArray[np.float64]) -> Target:
-    return Target(name="y", dtype=dtype, shape=values.shape, reference=values.reshape(-1))
+def chunk_of(dtype: str, values: NDArray[np.float64]) -> Chunk:
+    target = Target(name="y", dtype=dtype, shape=values.shape, reference=values.reshape(-1))
+    return Chunk(target, slice(0, values.size))
 
 
 @pytest.mark.parametrize("dtype", NARROW)
 def test_truncation_is_the_nearest_number_that_is_not_larger(dtype: str) -> None:
     values = np.concatenate([VALUES.reshape(-1), -VALUES.reshape(-1), [0.0, 1.0, -1.5, 2.0**-30]])
-    cut = truncated(target_of(dtype, values), values)
+    cut = truncated(chunk_of(dtype, values))
     assert (np.abs(cut) <= np.abs(values)).all()
     assert (round_to(cut, dtype).astype(np.float64) == cut).all()
     nearest = round_to(values, dtype).astype(np.float64)
@@ -47,7 +48,7 @@ def test_truncation_is_the_nearest_number_that_is_not_larger(dtype: str) -> None
 )  # fmt: skip
 def test_halves_go_away_from_zero(value: float, up: float) -> None:
     values = np.array([value])
-    assert half_up(target_of("float16", values), values)[0] == up
+    assert half_up(chunk_of("float16", values))[0] == up
 
 
 def judged(got: NDArray[Any], dtype: Any = "float16", rounding: Any = "", **more: Any) -> Judgement:
@@ -61,7 +62,7 @@ def judged(got: NDArray[Any], dtype: Any = "float16", rounding: Any = "", **more
 
 def cut(dtype: str, rows: int = 40) -> NDArray[Any]:
     values = VALUES[:rows].reshape(-1)
-    return round_to(truncated(target_of(dtype, values), values), dtype).reshape(rows, -1)
+    return round_to(truncated(chunk_of(dtype, values)), dtype).reshape(rows, -1)
 
 
 def down(dtype: str) -> NDArray[Any]:
@@ -146,7 +147,7 @@ def test_halves_are_told_where_the_reference_has_them() -> None:
     want = Expectation(values, np.zeros(values.shape))
     judgement = judge_array(case, want, round_to(values, "float16"))
     assert roundings(judgement)["half-up"] == "rejected"
-    up = round_to(half_up(target_of("float16", values), values.reshape(-1)), "float16")
+    up = round_to(half_up(chunk_of("float16", values)), "float16")
     assert judge_array(case, want, up.reshape(values.shape)).verdict is Verdict.REFUTED
 
 

@@ -6,10 +6,9 @@ tells it is that its errors all lean one way. Rounding to nearest leans nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +16,8 @@ from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.core.model.draws import draws_are_random
 from tokitai_cli.core.model.judged import LeanRecord, MutantRecord, Towards
-from tokitai_cli.core.numerics import bits_of, round_to
+from tokitai_cli.core.numerics import bits_of
+from tokitai_cli.core.rounding import widened
 from tokitai_cli.judge.checks.compared import Compared, part_of
 from tokitai_cli.judge.checks.numbers import shown_short
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck, values_of
@@ -38,7 +38,7 @@ _SAMPLE = 1 << 17
 _OUTWARD: tuple[Towards, Towards] = ("towards zero", "away from zero")
 _SIGNED: tuple[Towards, Towards] = ("downwards", "upwards")
 
-Wrong = Callable[[Target, NDArray[np.float64]], NDArray[np.float64]]
+Wrong = Callable[[Chunk], NDArray[np.float64]]
 
 
 def is_narrow(target: Target) -> bool:
@@ -131,7 +131,7 @@ def _lean(target: Target, make: Wrong) -> LeanRecord | None:
     """Where the errors of a wrong output lean to."""
     tally = LeanTally()
     for chunk in target.chunks() if is_narrow(target) else ():
-        values = target.round(make(target, chunk.reference))
+        values = target.round(make(chunk))
         tally.add(tally.leaning(tally.measured(Compared(chunk, values)), chunk))
     return tally.record()
 
@@ -144,29 +144,28 @@ def leaning_words(record: LeanRecord) -> str:
     )
 
 
-def truncated(target: Target, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values cut to the output's dtype, towards zero."""
-    rounded = round_to(values, target.dtype)
-    beyond = np.abs(rounded.astype(np.float64)) > np.abs(values)
+def truncated(chunk: Chunk) -> NDArray[np.float64]:
+    """The reference cut to the output's dtype, towards zero."""
+    rounded = chunk.want_native
+    beyond: NDArray[np.bool_] = np.abs(widened(rounded)) > chunk.magnitude
     bits = bits_of(rounded)
-    inner = (bits - beyond.astype(bits.dtype)).view(rounded.dtype).astype(np.float64)
+    inner = widened((bits - beyond.astype(bits.dtype)).view(rounded.dtype))
     return np.where(beyond & np.isnan(inner), 0.0, inner)
 
 
-def half_up(target: Target, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values rounded to nearest, halves away from zero."""
-    rounded = round_to(values, target.dtype).astype(np.float64)
+def half_up(chunk: Chunk) -> NDArray[np.float64]:
+    """The reference rounded to nearest, halves away from zero."""
+    rounded = widened(chunk.want_native)
     # Of a tie alone the number on its other side, as far away, is one of the format.
-    other = 2 * values - rounded
+    other = 2 * chunk.reference - rounded
     tie = np.isfinite(rounded) & (other != rounded)
-    tie &= round_to(other, target.dtype).astype(np.float64) == other
+    tie &= widened(chunk.target.round(other)) == other
     return np.where(tie & (np.abs(other) > np.abs(rounded)), other, rounded)
 
 
-def two_ulp(target: Target, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values rounded, and two ulp away from that, away from zero."""
-    chunk = Chunk(msgspec.structs.replace(target, reference=values), slice(0, values.size))
-    return chunk.want + np.copysign(2 * chunk.ulp, values)
+def two_ulp(chunk: Chunk) -> NDArray[np.float64]:
+    """The reference rounded, and two ulp away from that, away from zero."""
+    return np.asarray(chunk.want + np.copysign(2 * chunk.ulp, chunk.reference))
 
 
 _WRONG: dict[str, tuple[Wrong, str]] = {
@@ -186,26 +185,36 @@ def try_roundings(
     if target.form is None or target.constant is not None or target.dtype == "float64":
         return []
     kinds = _WRONG if is_narrow(target) else {TWO_ULP: _WRONG[TWO_ULP]}
-    return [_tried(kind, target, checks, given, nearest=nearest) for kind in kinds]
+    sample = list(_sample(target))
+    return [_tried(kind, sample, checks, given, nearest=nearest) for kind in kinds]
+
+
+def _sample(target: Target) -> Iterator[Chunk]:
+    """Chunks that all kinds are tried on: they share what they ask of these."""
+    size = 0
+    for chunk in target.chunks():
+        yield chunk
+        size += chunk.reference.size
+        if size >= _SAMPLE:
+            return
 
 
 def _tried(
-    kind: str, target: Target, checks: list[ResolvedCheck], given: Given, *, nearest: bool
+    kind: str, sample: list[Chunk], checks: list[ResolvedCheck], given: Given, *, nearest: bool
 ) -> MutantRecord:
     make, detail = _WRONG[kind]
     excused, refined = given
+    target = sample[0].target
     tried = differing = 0
     by = ""
     with np.errstate(all="ignore"):
-        for chunk in target.chunks():
-            values = target.round(make(target, chunk.reference))
+        for chunk in sample:
+            values = target.round(make(chunk))
             part = None if refined is None else refined[chunk.index]
             compared = Compared(chunk, values, part_of(excused, chunk), part)
             tried += values.size
             differing += int(np.count_nonzero(compared.differs))
             by = by or _rejecting(compared, checks)
-            if tried >= _SAMPLE:
-                break
     if not by and nearest and kind == TRUNCATED and _lean(target, make):
         by = "the rounding that the spec states"
     status: Status = "rejected" if by else "accepted" if differing else "not-eligible"

@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tokitai_cli.core.model.expectation import Expectation
-from tokitai_cli.core.model.judged import ChangesRecord
+from tokitai_cli.core.model.judged import ChangesRecord, MutantRecord
 from tokitai_cli.core.rounding import widened
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck
 from tokitai_cli.judge.checks.target import CHUNK, Chunk, Index, Target
 from tokitai_cli.judge.mutants.freedom import arranged
-from tokitai_cli.judge.mutants.trial import FIRST_CHUNK, Given, MutantTrial
+from tokitai_cli.judge.mutants.trial import Given, Trials
 from tokitai_cli.judge.mutants.values import Mutant
 
 Rows = NDArray[np.int64]
+# Elements of the first chunk, in which most are seen to be wrong.
+_FIRST = 1 << 8
 
 
 def try_changes(
@@ -31,21 +33,21 @@ def try_changes(
     """What becomes of each change of the formula; None where the oracle is no formula."""
     if not expectation.changes:
         return None
-    found: dict[str, list[str]] = {"accepted": [], "not-eligible": [], "rejected": []}
     rows = expectation.rows
-    chunks = list(_chunks(reference, rows))
     places = None if rows is None else _Places(rows, reference.width)
-    for words, values in expectation.changes.items():
-        flat = values.reshape(-1)
-        mutant = _mutant(reference, words, flat, rows, places)
-        trial = MutantTrial(mutant, checks, reference.form is None, given)
-        with np.errstate(all="ignore"):
-            for chunk in chunks:
-                trial.reference_chunk(chunk)
-                if trial.settled:
-                    break
-        trial.close()
-        found[trial.record(reference.name).status].append(words)
+    mutants = (
+        _mutant(reference, words, values.reshape(-1), rows, places)
+        for words, values in expectation.changes.items()
+    )
+    found: dict[str, list[str]] = {"accepted": [], "not-eligible": [], "rejected": []}
+    chunks = _chunks(reference, rows)
+    if reference.arranged is None:
+        together = iter([list(mutants)])
+    else:  # each is a whole array
+        chunks, together = list(chunks), ([mutant] for mutant in mutants)
+    for some in together:
+        for record in _tried(Trials(some, reference, checks, given), chunks):
+            found[record.status].append(record.kind)
     return ChangesRecord(
         output=reference.name,
         tried=len(expectation.changes),
@@ -54,6 +56,16 @@ def try_changes(
         rejected=found["rejected"],
         rows=0 if rows is None else rows.size,
     )
+
+
+def _tried(trials: Trials, chunks: Iterable[Chunk]) -> list[MutantRecord]:
+    with np.errstate(all="ignore"):
+        for chunk in chunks:
+            trials.reference_chunk(chunk)
+            if not trials.go_on():
+                break
+    trials.close()
+    return trials.records()
 
 
 class _Places:
@@ -86,7 +98,7 @@ def _mutant(
 def _chunks(reference: Target, rows: Rows | None) -> Iterable[Chunk]:
     """The reference, or a sample of its rows, by chunks that share what they compute."""
     if rows is None:
-        return reference.chunks(FIRST_CHUNK)
+        return reference.chunks(_FIRST)
     positions = positions_of(reference, rows)
     return (
         Chunk(reference, part) for part in np.split(positions, range(CHUNK, len(positions), CHUNK))

@@ -15,7 +15,7 @@ from tokitai_cli.core.model.expectation import DROPPED, SLICE_ZEROED, Expectatio
 from tokitai_cli.core.model.judged import MutantRecord
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck, all_loose
 from tokitai_cli.judge.checks.target import Chunk, Target
-from tokitai_cli.judge.mutants.trial import Given, MutantTrial
+from tokitai_cli.judge.mutants.trial import Given, Trials
 from tokitai_cli.judge.mutants.values import Mutant, Status
 
 KIND = SLICE_ZEROED
@@ -54,12 +54,13 @@ def _ask(zeroed: Zeroed, reference: Target, checks: list[ResolvedCheck], given: 
     chunk = Chunk(reference, np.arange(0, reference.size, zeroed.stride))
     place = f"slice {zeroed.index} of {zeroed.input} along axis {zeroed.axis}"
     mutant = Mutant(KIND, f"{zeroed.which} {place} zeroed", lambda index: zeroed.values)
-    trial = MutantTrial(mutant, checks, reference.form is None, given)
+    trials = Trials([mutant], reference, checks, given)
+    (trial,) = trials.every
     with np.errstate(all="ignore"):
-        compared = trial.reference_chunk(chunk)
+        compared = trials.reference_chunk(chunk)
     changed = 0 if compared is None else int(np.count_nonzero(compared.differs))
-    trial.close()
-    record = trial.record(reference.name)
+    trials.close()
+    (record,) = trials.records()
     detail = f"{record.detail}; {changed} of {zeroed.values.size} elements change"
     # A reader is told what passes, however near it is; no dropped term is accepted within doubt.
     told: Status = "accepted" if changed and not trial.rejected_by else record.status
