@@ -102,7 +102,7 @@ def test_places_that_are_made_of_values(tmp_path: Path, body: str, indexes: bool
     ],
 )
 def test_numbers_that_a_branch_asks_for(tmp_path: Path, body: str, told: list[float]) -> None:
-    assert Values(facts(tmp_path, body), {}).branches("other") == told
+    assert Values(facts(tmp_path, body), {}).tested("other") == told
 
 
 @pytest.mark.parametrize(

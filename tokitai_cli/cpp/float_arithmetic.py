@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
 from tokitai_cli.cpp.body.origins import Origins, is_same, literal, number_of
 from tokitai_cli.cpp.body.polynomial import Atom, Monomial, Polynomial, Quotient
-from tokitai_cli.cpp.body.symbolic_values import Applied, Evolving, Facts, Loaded, Value
+from tokitai_cli.cpp.body.symbolic_values import Applied, Evolving, Facts, Line, Loaded, Value
 from tokitai_cli.cpp.sums_and_maxima import MAXIMUM, Reductions, number
 
 # Functions by their names, those of half precision and of single precision too.
@@ -22,8 +23,15 @@ EPSILON = re.compile(r"(?:^|[._])eps(?:ilon)?$|^k?eps|eps(?:ilon)?$", re.I)
 _SMALL = 1e-2  # constants up to it do so
 
 
+class Computed(NamedTuple):
+    """Something that a body computes: of which numbers, and where."""
+
+    of: tuple[Polynomial, ...]
+    at: Line | None
+
+
 class Numerics:
-    """What is computed of arrays of floats.
+    """What is computed of arrays of floats; of several places all are told.
 
     floats: names of these arrays in the body.
     """
@@ -34,53 +42,65 @@ class Numerics:
         self._origins = Origins(facts)
         self._reductions = Reductions(facts, floats)
 
-    @property
-    def uses_exponentials(self) -> bool:
-        """Whether it takes an exponential of what it loads."""
-        return bool(self._exponents)
+    def arrays(self, computed: Computed) -> frozenset[str]:
+        """Arrays of floats that something is computed of."""
+        every = (self._origins.elements(one) for one in computed.of)
+        return frozenset[str]().union(*every) & self._floats
+
+    @functools.cached_property
+    def exponentials(self) -> list[Computed]:
+        """Exponentials of what it loads."""
+        lines = self._facts.lines
+        return [
+            Computed((one,), lines.get(name))
+            for name, told in self._reductions.named_calls(_EXPONENTIAL)
+            for one in told.operands if self._reductions.loads(one)
+        ]  # fmt: skip
 
     @property
-    def leaves_exponents_open(self) -> bool:
-        """Whether no function clips an exponent, so that it may be large."""
-        return any(
-            not any(self._called(atom, _CLIPPING) for atom in self._origins.behind(one))
-            for one in self._exponents
-        )
+    def open_exponentials(self) -> list[Computed]:
+        """Those whose exponents no function clips, so that they may be large."""
+        return [
+            one for one in self.exponentials
+            if not any(self._called(atom, _CLIPPING) for atom in self._origins.behind(one.of[0]))
+        ]  # fmt: skip
 
     @property
-    def sums_exponentials(self) -> bool:
-        """Whether exponentials are added up."""
-        return any(
-            self._called(atom, _EXPONENTIAL)
+    def summed_exponentials(self) -> list[Computed]:
+        """Exponentials that are added up."""
+        return [
+            Computed((number(atom),), self._facts.lines.get(str(atom)))
             for every in self._reductions.addends.values()
             for value in every for atom in self._factors(value)
-        )  # fmt: skip
+            if self._called(atom, _EXPONENTIAL)
+        ]  # fmt: skip
 
     @property
-    def takes_maximum(self) -> bool:
-        """Whether the largest of several values of an array is found."""
-        return bool(self._reductions.maxima)
+    def maxima(self) -> list[Computed]:
+        """Where the largest of several values of an array is found."""
+        return [Computed((one.left, one.right), one.at) for one in self._reductions.maxima]
 
     @property
-    def takes_loaded_maximum(self) -> bool:
-        """Whether values of the array itself are among them, which may all be negative."""
-        told = self._reductions
-        return any(told.is_signed(value) for one in told.maxima for value in one)
+    def loaded_maxima(self) -> list[Computed]:
+        """Those with values of the array itself among them, which may all be negative."""
+        return [one for one in self.maxima if any(map(self._reductions.is_signed, one.of))]
 
     @property
-    def finds_places(self) -> bool:
-        """Whether what it does next depends on which of two elements of an array is larger."""
-        return any(
-            guard.sign not in {"==", "!="}
-            and self._reductions.shared(guard.left, guard.right) & self._floats
-            for _, guards in self._reductions.ways()
+    def places_found(self) -> list[Computed]:
+        """Where what it does next depends on which of two elements of an array is larger."""
+        return [
+            Computed((guard.left, guard.right), self._facts.lines.get(name))
+            for name, _, guards in self._reductions.ways()
             for guard in guards
-        )
+            if guard.sign not in {"==", "!="}
+            and self._reductions.shared(guard.left, guard.right) & self._floats
+        ]
 
     @property
-    def takes_variance(self) -> bool:
-        """Whether it squares distances from a mean, or takes a mean's square from that of squares."""
-        return any(map(self._reductions.is_variance, self._reductions.values))
+    def variances(self) -> list[Computed]:
+        """Where it squares distances from a mean, or takes a mean's square from that of squares."""
+        told = self._reductions
+        return [Computed((one,), at) for one, at in told.values.items() if told.is_variance(one)]
 
     @property
     def normalises(self) -> bool:
@@ -93,25 +113,28 @@ class Numerics:
         )
 
     @property
-    def divides_by_own(self) -> bool:
-        """Whether it divides by a largest magnitude, a length, or a sum that it tests, all maybe 0."""
+    def divisions_by_own(self) -> list[Computed]:
+        """Where it divides by a largest magnitude, a length, or a sum that it tests, all maybe 0."""
         tested = [one.left for one in self._facts.operations if number_of(one.right) == 0]
-        return any(
-            self._is_open(value) and (root or self._measures(value) or value in tested)
-            for value, root in self._divisors
-        )
+        return [
+            Computed((value,), at)
+            for value, root, at in self._divisors
+            if self._is_open(value) and (root or self._measures(value) or value in tested)
+        ]
 
     @property
-    def adds_small(self) -> bool:
-        """Whether a small constant keeps a root or a divisor from 0."""
-        roots = [one for told in self._reductions.calls(_ROOT) for one in told.operands[:1]]
-        clipped = [one.operands for one in self._reductions.calls(MAXIMUM)]
-        clipped += [(one,) for one in (*roots, *(value for value, _ in self._divisors))]
-        return any(
-            any(map(self._reductions.loads, every))
-            and any(_is_small(k) for one in every for k in one.terms)
-            for every in clipped
-        )
+    def small_addends(self) -> list[Computed]:
+        """Where a small constant keeps a root or a divisor from 0."""
+        lines, told = self._facts.lines, self._reductions
+        found = [Computed(one.operands, lines.get(name)) for name, one in told.named_calls(MAXIMUM)]
+        found += [
+            Computed(one.operands[:1], lines.get(name)) for name, one in told.named_calls(_ROOT)
+        ]
+        found += [Computed((value,), at) for value, _, at in self._divisors]
+        return [
+            one for one in found
+            if any(map(told.loads, one.of)) and any(_is_small(k) for each in one.of for k in each.terms)
+        ]  # fmt: skip
 
     def takes_root(self, array: str) -> bool:
         """Whether a root is taken of what becomes of an array's elements, as of second moments."""
@@ -131,21 +154,16 @@ class Numerics:
         return not ends or not all(self._is_sum_with(one, name) for one in ends)
 
     @functools.cached_property
-    def _exponents(self) -> list[Polynomial]:
-        every = (one for told in self._reductions.calls(_EXPONENTIAL) for one in told.operands)
-        return [one for one in every if self._reductions.loads(one)]
-
-    @functools.cached_property
-    def _divisors(self) -> list[tuple[Polynomial, bool]]:
-        """What it divides by, and whether a root is taken of it first."""
-        found = [(one.right, False) for one in self._facts.operations if one.sign == "/"]
+    def _divisors(self) -> list[tuple[Polynomial, bool, Line | None]]:
+        """What it divides by, whether a root is taken of it first, and where."""
+        found = [(one.right, False, one.at) for one in self._facts.operations if one.sign == "/"]
         found += [
-            (one, True)
-            for told in self._reductions.calls(_RECIPROCAL_ROOT)
+            (one, True, self._facts.lines.get(name))
+            for name, told in self._reductions.named_calls(_RECIPROCAL_ROOT)
             for one in told.operands
         ]
         return [
-            (one, root) for one, root in found
+            (one, root, at) for one, root, at in found
             if isinstance(one, Polynomial) and self._reductions.loads(one)
         ]  # fmt: skip
 
@@ -167,7 +185,7 @@ class Numerics:
             return True
         of_magnitudes = any(self._called(atom, _MAGNITUDE) for atom in every)
         return of_magnitudes and any(
-            self._reductions.shared(value, one) for each in self._reductions.maxima for one in each
+            self._reductions.shared(value, one) for each in self.maxima for one in each.of
         )
 
     def _is_open(self, value: Value) -> bool:

@@ -15,6 +15,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Evolving,
     Facts,
     Guard,
+    Line,
     Loaded,
     Meaning,
     Value,
@@ -25,10 +26,11 @@ _SUM = re.compile(r"sum|reduce|add\b", re.I)
 
 
 class Maximum(NamedTuple):
-    """Two values of which the larger is taken."""
+    """Two values of which the larger is taken, and where."""
 
     left: Polynomial
     right: Polynomial
+    at: Line | None
 
 
 class Reductions:
@@ -64,14 +66,16 @@ class Reductions:
     @functools.cached_property
     def maxima(self) -> list[Maximum]:
         """Where the larger of two values of an array is taken."""
+        lines = self._facts.lines
         found = [
-            Maximum(one, other)
-            for told in self.calls(MAXIMUM)
+            Maximum(one, other, lines.get(name))
+            for name, told in self.named_calls(MAXIMUM)
             for at, one in enumerate(told.operands) for other in told.operands[at + 1 :]
         ]  # fmt: skip
-        for value, guards in self.ways():
-            found += [Maximum(one.left, one.right) for one in guards if _larger(value, one)]
-        return [one for one in found if self.shared(*one)]
+        for name, value, guards in self.ways():
+            larger = (one for one in guards if _larger(value, one))
+            found += [Maximum(one.left, one.right, lines.get(name)) for one in larger]
+        return [one for one in found if self.shared(one.left, one.right)]
 
     def is_reduced(self, value: Value) -> bool:
         """Whether a value is made of a sum over elements."""
@@ -125,14 +129,39 @@ class Reductions:
             yield from (one for one, _ in told.ways)
 
     @functools.cached_property
-    def values(self) -> list[Polynomial]:
-        """All numbers that the body computes on the way."""
+    def values(self) -> Mapping[Polynomial, Line | None]:
+        """All numbers that the body computes on the way, and where."""
         facts = self._facts
-        found = [side for one in facts.operations for side in (one.left, one.right)]
-        found += [one for told in facts.meanings.values() for one in self._origins.parts(told)]
-        found += [one for array in facts.stored for one in self._origins.put_into(array)]
-        found += [one for every in self.addends.values() for one in every]
-        return [*dict.fromkeys(one for one in found if isinstance(one, Polynomial))]
+        sides = ((side, one.at) for one in facts.operations for side in (one.left, one.right))
+        found = {one: at for one, at in sides if isinstance(one, Polynomial)}
+        for name, told in facts.meanings.items():
+            for part in self._origins.parts(told):
+                found.setdefault(part, self._line(name, part))
+        for put, line in self._written():
+            found.setdefault(put, line)
+        for name, every in self.addends.items():
+            for addend in every:
+                found.setdefault(addend, self._line(name, addend))
+        return found
+
+    def _written(self) -> Iterator[tuple[Polynomial, Line | None]]:
+        """Numbers that are put into arrays, and where; initial values are in front of the others."""
+        facts = self._facts
+        lines: dict[str, list[Line]] = {}
+        for access in (*facts.accesses, *facts.local_accesses):
+            if access.kind != "read":
+                lines.setdefault(access.array, []).append(Line(access.file, access.line))
+        for array in facts.stored:
+            put = self._origins.put_into(array)
+            known = lines.get(array, [])
+            yield from zip(put, [*[None] * (len(put) - len(known)), *known], strict=False)
+
+    def _line(self, name: str, value: Polynomial) -> Line | None:
+        """Where a number is computed that is part of what a name stands for: behind its own names."""
+        lines = self._facts.lines
+        found = [line for one in (name, *value.names()) if (line := lines.get(one)) is not None]
+        here = [one for one in found if one.file == found[0].file]
+        return max(here, key=lambda one: one.line, default=None)
 
     def shared(self, left: Value, right: Value) -> set[str]:
         """Arrays that two values are both made of elements of."""
@@ -142,15 +171,21 @@ class Reductions:
         """Whether a value is made of elements of arrays of floats."""
         return bool(self._origins.elements(value) & self._floats)
 
-    def ways(self) -> Iterator[tuple[Polynomial, tuple[Guard, ...]]]:
-        """Values that are one of several, and what holds where they are."""
-        for told in self._facts.meanings.values():
-            yield from told.ways if isinstance(told, Choice) else ()
+    def ways(self) -> Iterator[tuple[str, Polynomial, tuple[Guard, ...]]]:
+        """Values that are one of several: what they are then called, and what holds where they are."""
+        for name, told in self._facts.meanings.items():
+            yield from (((name, *way) for way in told.ways) if isinstance(told, Choice) else ())
 
     def calls(self, name: re.Pattern[str]) -> list[Applied]:
         """Functions of that name, as they are applied."""
-        every = (one for one in self._facts.meanings.values() if isinstance(one, Applied))
-        return [one for one in every if name.fullmatch(one.operator)]
+        return [one for _, one in self.named_calls(name)]
+
+    def named_calls(self, name: re.Pattern[str]) -> list[tuple[str, Applied]]:
+        """Functions of that name as they are applied, and what their results are called."""
+        every = (
+            (told, one) for told, one in self._facts.meanings.items() if isinstance(one, Applied)
+        )
+        return [(told, one) for told, one in every if name.fullmatch(one.operator)]
 
     def _is_power_of_difference(self, atom: Atom) -> bool:
         told = self._origins.meaning(atom)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tokitai_cli.cpp.body.polynomial import Monomial, Polynomial, Quotient
 from tokitai_cli.cpp.body.reader import read
-from tokitai_cli.cpp.body.symbolic_values import Access, Choice, Facts, Stepped
+from tokitai_cli.cpp.body.symbolic_values import Access, Applied, Choice, Facts, Line, Stepped
 from tokitai_cli.cpp.coordinates import is_moving
 from tokitai_cli.cpp.size_words import grouped, in_sizes
 from tokitai_cli.cpp.source.signatures import Kernel, declaration_of
@@ -27,6 +27,7 @@ class Tiles(NamedTuple):
     #: What it goes over, and how much of it in a pass.
     size: str
     step: str
+    at: Line | None
 
     @property
     def several(self) -> str:
@@ -52,9 +53,18 @@ def tiles_of(facts: Facts, names: Mapping[str, str]) -> list[Tiles]:
     found: dict[Tiles, None] = {}
     for one in facts.loops:
         for below in bounds_of(facts, one.counter):
-            if told := _tiles(one, below, names):
-                found[told] = None
+            every = (_tiles(facts, one, size, names) for size in _uncapped(facts, below))
+            found |= dict.fromkeys(told for told in every if told)
     return list(found)
+
+
+def _uncapped(facts: Facts, below: Polynomial) -> list[Polynomial]:
+    """What a loop goes up to; of the lesser of a size and a number the size, which may exceed it."""
+    told = facts.meanings.get(str(below))
+    if not isinstance(told, Applied) or told.operator != "min":
+        return [below]
+    capped = any(one.number is not None for one in told.operands)
+    return [one for one in told.operands if one.number is None] if capped else [below]
 
 
 def divided(facts: Facts, names: Mapping[str, str]) -> list[tuple[str, str]]:
@@ -161,7 +171,9 @@ def bounds_of(facts: Facts, counter: Polynomial) -> set[Polynomial]:
     }
 
 
-def _tiles(loop: Stepped, below: Polynomial, names: Mapping[str, str]) -> Tiles | None:
+def _tiles(
+    facts: Facts, loop: Stepped, below: Polynomial, names: Mapping[str, str]
+) -> Tiles | None:
     atoms = [*below.terms]
     single = atoms[0][0] if len(atoms) == 1 and len(atoms[0]) == 1 else None
     if loop.step.number == 1 and isinstance(single, Quotient):  # counts the tiles themselves
@@ -176,4 +188,5 @@ def _tiles(loop: Stepped, below: Polynomial, names: Mapping[str, str]) -> Tiles 
     if any(map(is_moving, (*size.atoms(), *step.atoms()))):
         return None
     told = in_sizes(size, names), in_sizes(step, names)
-    return Tiles(*told) if all(told) and not told[0].isdigit() else None
+    at = facts.lines.get(str(loop.counter))
+    return Tiles(*told, at) if all(told) and not told[0].isdigit() else None

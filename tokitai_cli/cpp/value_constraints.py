@@ -19,11 +19,11 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Operation,
     Value,
 )
+from tokitai_cli.cpp.branches import MIRRORED, Branch
 
 #: Words of constants for the largest number of a type, and for one that says it is none.
 _LARGEST = re.compile(r"(?:U?(?:INT|LONG|LLONG)|U?INT(?:8|16|32|64))_MAX|numeric_limits::max")
 _NOTHING = re.compile(r"[A-Z_]*(?:EMPTY|INVALID|UNUSED|NULL|NIL)[A-Z_]*")
-_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "!=": "!="}
 
 
 class ValueConstraint(NamedTuple):
@@ -61,9 +61,9 @@ class Values:
         for one in facts.operations:
             for left, sign, right in (
                 (one.left, one.sign, one.right),
-                (one.right, _MIRRORED.get(one.sign, ""), one.left),
+                (one.right, MIRRORED.get(one.sign, ""), one.left),
             ):
-                for element in self._origins.plainly(left) if sign in _MIRRORED else ():
+                for element in self._origins.plainly(left) if sign in MIRRORED else ():
                     found = _Comparison(element, sign, right, one)
                     self._compared.setdefault(element.array, []).append(found)
 
@@ -120,15 +120,46 @@ class Values:
         own = self._facts.local.get(told.array) if isinstance(told, Loaded) else None
         return own is None or own.extents is not None
 
-    def branches(self, name: str) -> list[float]:
-        """0 and -1 where an argument by value is compared with them, or is a condition itself."""
-        found = dict[float, None]()
+    def branches(self, array: str) -> list[Branch]:
+        """Comparisons of elements that decide which way the kernel goes, not whether it ends."""
+        every = self._compared.get(array, ())
+        ending = {one[:3] for one in every if one.told.role in {"loop", "assert"}}
+        found = (
+            Branch(one.sign, one.other, one.told.at)
+            for one in every
+            if isinstance(one.other, Polynomial) and one[:3] not in ending
+        )
+        return list(dict.fromkeys(found))
+
+    def branches_on(self, name: str) -> list[Branch]:
+        """Comparisons of an argument by value; as a condition itself it is compared with 0."""
+        found = dict[Branch, None]()
         for one in self._facts.operations:
-            for side, other in ((one.left, one.right), (one.right, one.left)):
-                told = number_of(other) if str(side) == name else None
-                if one.sign in {"==", "!="} and told in {0, -1}:
-                    found[told] = None
+            for side, sign, other in (
+                (one.left, one.sign, one.right),
+                (one.right, MIRRORED.get(one.sign, ""), one.left),
+            ):
+                if sign in MIRRORED and isinstance(other, Polynomial) and self._named(side) == name:
+                    found[Branch(sign, other, one.at)] = None
         return [*found]
+
+    def tested(self, name: str) -> list[float]:
+        """0 and -1 where an argument by value is compared with them, or is a condition itself."""
+        every = (number_of(one.other) for one in self.branches_on(name) if one.sign in {"==", "!="})
+        return list(dict.fromkeys(told for told in every if told in {0, -1}))
+
+    def _named(self, value: Value) -> str:
+        """The name that a number is, in another type too."""
+        told = self._origins.meaning(str(value))
+        while isinstance(told, Choice) and len(told.ways) == 1:
+            value = told.ways[0][0]
+            told = self._origins.meaning(str(value))
+        return str(value)
+
+    def number(self, value: Value) -> float | None:
+        """The number that a value is, by a constant's name too; None where it is none."""
+        told = number_of(value)
+        return self._number(value, 64, signed=True) if told is None else told
 
     def marks(self, name: str) -> bool:
         """Whether elements are equal to an argument by value or not, which bounds nothing: `skip`."""

@@ -172,7 +172,7 @@ class Known:
         found: dict[str, list[float]] = {}
         for one in self.numbers if not self.origin.room and self.subject.own_shapes else ():
             if "bool" not in one.dtypes and self.subject.host.get(one.name) is None:
-                told = self.values.branches(self.path(one.name))
+                told = self.values.tested(self.path(one.name))
                 found |= {one.name: told} if told else {}
         return found
 
@@ -185,7 +185,7 @@ class Known:
     def _may_be_size(self, one: Parameter) -> bool:
         """Whether a whole number may say an extent: -1, which it is compared with, says none."""
         name = self.path(one.name)
-        is_mark = -1 in self.values.branches(name) or self.values.marks(name)
+        is_mark = -1 in self.values.tested(name) or self.values.marks(name)
         sentinel = is_mark and not self.values.multiplies(name)
         own = not self.origin.room and self.subject.own_shapes
         return "bool" not in one.dtypes and not (_NO_SIZE.search(one.name) or (own and sentinel))

@@ -134,7 +134,7 @@ def _names(known: Known) -> dict[str, str]:
 
 def _at_least_two(known: Known) -> list[str]:
     """Sizes at which 1 makes outputs constant, or a divisor 0: classes of a loss, columns of a mean."""
-    kinds = {name for name, _ in telling(known)}
+    kinds = {one.profile for one in telling(known)}
     names = [one.name for one in known.sizes]
     draws = [draw_of(known, one) for one in known.read]
     draws += [part["draw"] for one in draws for part in one.get("parts", ())]

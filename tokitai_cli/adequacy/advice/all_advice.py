@@ -7,24 +7,34 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 
+import msgspec
 import yaml
 
 from tokitai_cli import spec
 from tokitai_cli.adequacy.advice.edit import Advice, edited
 from tokitai_cli.adequacy.advice.fixed_settings import of_settings, of_wide_integers
 from tokitai_cli.adequacy.advice.formula_changes import of_formulas
+from tokitai_cli.adequacy.advice.kernel_branches import of_values
 from tokitai_cli.adequacy.advice.suite_shapes import of_shapes
+from tokitai_cli.adequacy.advice.tested_numbers import of_expressions
 from tokitai_cli.core import storage
 from tokitai_cli.core.errors import StorageError, TokitaiError, UsageError
-from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.core.model.case import BufferArg, Case, LoadedSpec, ScalarValue, StructArg
 from tokitai_cli.run.specs import check_oracles
 from tokitai_cli.spec import plan
 
 
 def advise(loaded: LoadedSpec) -> Iterator[Advice]:
-    """What the spec cannot tell: of shapes, of settings, then of checks and profiles. Runs no kernel."""
+    """What the spec cannot tell: of shapes, of settings, of values that a
+    kernel branches on, then of checks and profiles. Runs no kernel.
+    """
     yield from itertools.chain(
-        of_shapes(loaded), of_settings(loaded), of_wide_integers(loaded), of_formulas(loaded)
+        of_shapes(loaded),
+        of_settings(loaded),
+        of_expressions(loaded),
+        of_wide_integers(loaded),
+        of_values(loaded),
+        of_formulas(loaded),
     )
 
 
@@ -83,4 +93,19 @@ def _require_whole(loaded: LoadedSpec, text: str) -> None:
 def _content(case: Case, loaded: LoadedSpec) -> str:
     """What a case is, by the sizes that the spec had before."""
     shape = tuple(case.shape[name] for name in loaded.spec.params)
-    return repr((case.variant_name, case.profile, shape, case.buffers, case.launches))
+    launches = [
+        msgspec.structs.replace(one, args=tuple(map(_nameless, one.args))) for one in case.launches
+    ]
+    return repr((case.variant_name, case.profile, shape, case.buffers, launches))
+
+
+def _nameless(
+    argument: BufferArg | ScalarValue | StructArg,
+) -> BufferArg | ScalarValue | StructArg:
+    """An argument with no word of what a number is called in the spec."""
+    if isinstance(argument, StructArg):
+        fields = [(field, _nameless(held)) for field, held in argument.fields]
+        held = tuple((field, one) for field, one in fields if not isinstance(one, StructArg))
+        return StructArg(argument.name, held)
+    is_number = isinstance(argument, ScalarValue)
+    return msgspec.structs.replace(argument, name="") if is_number else argument

@@ -3,48 +3,68 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from fractions import Fraction
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
+from tokitai_cli.adequacy.advice.made_params import Made, free_name, of_decimals, of_whole
 from tokitai_cli.adequacy.advice.suite_shapes import suite_of
+from tokitai_cli.adequacy.advice.tested_numbers import Untested, untested
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import LoadedSpec
 
-# Largest denominator of a decimal number that a param counts the parts of.
-_PARTS = 10**6
-
 
 def of_settings(loaded: LoadedSpec) -> Iterator[Advice]:
-    """Advice for each scalar of floats that is one number, the same in all variants or not."""
-    spec, taken = loaded.spec, set(loaded.spec.names)
-    found: dict[tuple[str, float], list[str]] = {}
-    for name, variant in spec.variants.items():
-        for key, scalar in variant.scalars.items():
-            if isinstance(scalar.value, str | bool) or scalar.dtype not in FORMATS:
-                continue
-            if math.isfinite(scalar.value):
-                found.setdefault((key, float(scalar.value)), []).append(name)
-    for (key, value), variants in found.items():
-        said = f"{', '.join(variants)}: {key} is {value:g} in every case"
-        made = _param(key, value)
+    """Advice for each scalar that is one number, the same in all variants or not: of floats for any, of
+    whole numbers and flags for one that a kernel branches on.
+    """
+    taken = set(loaded.spec.names)
+    asked = {name: untested(loaded, name) for name in loaded.spec.variants}
+    for (key, value), variants in _fixed(loaded, asked).items():
+        scalar = loaded.spec.variants[variants[0]].scalars[key]
+        ways = [one for name in variants for one in asked[name] if one.passed.text == key]
+        shown = f"{value:g}" if scalar.dtype in FORMATS else str(scalar.value).lower()
+        said = f"{', '.join(variants)}: {key} is {shown} in every case"
+        said = "; ".join([said, *dict.fromkeys(f"{one.at} tests {one.way.words}" for one in ways)])
+        values = list(dict.fromkeys(one.way.value for one in ways))
+        make = of_decimals if scalar.dtype in FORMATS else of_whole
+        made = make(key, value, values)
         if made is None:
             yield Advice(f"{said}; let its value follow from a param")
             continue
-        name, param, expression, other = made
-        names = (name, *(f"{name}_{index}" for index in range(2, 99)))
-        free = next(one for one in names if one not in taken)
+        free = free_name(made.name, taken)
         taken.add(free)
-        shape: dict[str, Any] = {"shape": {free: other}, "why": f"another {key}"}
-        if len(variants) < len(spec.variants):
+        yield Advice(said, tuple(_edits(loaded, key, variants, free, made)))
+
+
+def _fixed(
+    loaded: LoadedSpec, asked: Mapping[str, Sequence[Untested]]
+) -> dict[tuple[str, float], list[str]]:
+    """Variants of each scalar that is one number, by its name and value."""
+    found: dict[tuple[str, float], list[str]] = {}
+    for name, variant in loaded.spec.variants.items():
+        tested = {one.passed.text for one in asked[name]}
+        for key, scalar in variant.scalars.items():
+            if isinstance(scalar.value, str) or not (scalar.dtype in FORMATS or key in tested):
+                continue
+            if math.isfinite(scalar.value):
+                found.setdefault((key, float(scalar.value)), []).append(name)
+    return found
+
+
+def _edits(
+    loaded: LoadedSpec, key: str, variants: Sequence[str], param: str, made: Made
+) -> Iterator[Edit]:
+    """A scalar made to follow from a param, and shapes at which that is another."""
+    yield Edit(("params", param), made.param)
+    for one in variants:
+        at = ("variants", one, "scalars", key, "value")
+        yield Edit(at, made.expression.replace(made.name, param), instead=True)
+    for other, why in made.others:
+        shape: dict[str, Any] = {"shape": {param: other}, "why": why}
+        if len(variants) < len(loaded.spec.variants):
             shape["variants"] = variants
-        edits = [Edit(("params", free), param)]
-        for one in variants:
-            at = ("variants", one, "scalars", key, "value")
-            edits.append(Edit(at, expression.replace(name, free), instead=True))
-        edits.append(Edit(("suites", suite_of(loaded)), shape, appended=True))
-        yield Advice(said, tuple(edits))
+        yield Edit(("suites", suite_of(loaded)), shape, appended=True)
 
 
 def of_wide_integers(loaded: LoadedSpec) -> Iterator[Advice]:
@@ -77,27 +97,3 @@ def of_wide_integers(loaded: LoadedSpec) -> Iterator[Advice]:
                     Edit(("suites", suite_of(loaded)), shape, appended=True),
                 ),
             )
-
-
-def _param(name: str, value: float) -> tuple[str, dict[str, Any], str, int] | None:
-    """A param by which the number is written, the expression of it, and another value of the param."""
-    exact = Fraction(repr(value))
-    for digits in range(1, 13):
-        if exact == Fraction(1, 10**digits):
-            param = {"default": digits, "help": f"{name} is 10 to the power of minus it"}
-            return (
-                f"{name}_digits",
-                param,
-                f"10 ** -{name}_digits",
-                max(1, digits - 2) if digits > 1 else 2,
-            )
-    parts = 10
-    while parts < _PARTS and (exact * parts).denominator != 1:
-        parts *= 10
-    whole = exact * parts
-    if whole.denominator != 1 or abs(whole) > 2**31:
-        return None
-    count = int(whole)
-    other = count // 2 if count // 2 != count else parts // 2
-    param = {"default": count, "min": min(count, other), "help": f"{name} in parts of {parts}"}
-    return f"{name}_parts", param, f"{name}_parts / {parts}", other

@@ -11,13 +11,16 @@ import numpy as np
 from tokitai_cli import judge
 from tokitai_cli.adequacy.advice.candidates import HALFWAY, candidates_of
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
+from tokitai_cli.adequacy.advice.index_draws import kept_draws, profile_name, with_profile
+from tokitai_cli.adequacy.advice.kernel_kinds import Asked, met_by, missing_in
 from tokitai_cli.adequacy.advice.kinds import KINDS, kinds_of, shown_by
+from tokitai_cli.adequacy.advice.reached import unreached
 from tokitai_cli.adequacy.advice.score import cases_of, judged
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.judged import ChangesRecord
-from tokitai_cli.core.model.spec import Check, Draw, Profile, Variant
+from tokitai_cli.core.model.spec import Check, Profile, Variant
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.evidence.not_covered import NON_FINITE
 from tokitai_cli.evidence.survivors import survivors_of
@@ -30,15 +33,17 @@ _SHOWN = 3
 def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
     """For each output that a formula is the oracle of: checks and profiles that would tell more."""
     for name, variant in loaded.spec.variants.items():
+        asked = missing_in(loaded, name)
         if not variant.by_formula:
+            yield from _of_kinds(loaded, name, {*asked}, asked)
             continue
         found: dict[str, list[ChangesRecord]] = {}
         seen, changed = dict[str, None](), set[str]()
         wider: dict[int, list[bool]] = {}
-        missing, halves = kinds_of(loaded, name), dict[str, bool]()
+        missing, halves = kinds_of(loaded, name) | asked.keys(), dict[str, bool]()
         for case, ready, judgement in judged(cases_of(loaded, name), {}):
             yield from _not_finite(case, ready)
-            missing -= shown_by(case, ready)
+            missing -= shown_by(case, ready) - asked.keys()
             _add_halves(halves, judgement)
             seen |= dict.fromkeys({**case.variant.outputs, **case.variant.inout})
             changed |= {one.output for one in judgement.changes}
@@ -56,10 +61,10 @@ def of_formulas(loaded: LoadedSpec) -> Iterator[Advice]:
         undetected = {
             output: set(survivors_of(records).undetected) for output, records in found.items()
         }
-        proposed = list(_of_profiles(loaded, name, undetected, missing))
+        proposed = list(_of_profiles(loaded, name, undetected, missing, asked))
         yield from proposed
         missing -= {str(edit.path[-1]) for one in proposed for edit in one.edits}
-        yield from _of_kinds(loaded, name, missing)
+        yield from _of_kinds(loaded, name, missing, asked)
         yield from _of_halves(loaded, name, halves)
         for index, said in wider.items():
             if all(said):
@@ -142,23 +147,27 @@ def _of_checks(
 
 
 def _of_profiles(
-    loaded: LoadedSpec, name: str, undetected: Mapping[str, set[str]], asked: set[str]
+    loaded: LoadedSpec,
+    name: str,
+    undetected: Mapping[str, set[str]],
+    missing: set[str],
+    asked: Mapping[str, Asked],
 ) -> Iterator[Advice]:
     """The profiles that tell most of what none of the spec's does, until none tells more.
 
-    asked: of several that tell as much, these go first.
+    missing: of several that tell as much, these go first. asked: those that kernels ask for.
     """
     left = {(output, words) for output, every in undetected.items() for words in every}
     if not left:
         return
     told = _told_by_candidates(loaded, name, left)
     while told:
-        best = max(told, key=lambda one: (len(told[one] & left), one in asked))
+        best = max(told, key=lambda one: (len(told[one] & left), one in missing))
         seen = told.pop(best) & left
         if not seen:
             break
         left -= seen
-        yield _profile(loaded, name, best, [words for _, words in sorted(seen)])
+        yield _profile(loaded, name, best, [words for _, words in sorted(seen)], asked.get(best))
     if left:
         words = [words for _, words in sorted(left)]
         yield Advice(
@@ -166,17 +175,48 @@ def _of_profiles(
         )
 
 
-def _of_kinds(loaded: LoadedSpec, name: str, missing: set[str]) -> Iterator[Advice]:
-    """Profiles at which kernels of the formula's kind often fail, where it gives numbers there."""
+def _of_kinds(
+    loaded: LoadedSpec, name: str, missing: set[str], asked: Mapping[str, Asked]
+) -> Iterator[Advice]:
+    """Profiles at which kernels of a kind often fail, where the oracle gives numbers there.
+
+    asked: by the variant's kernels; the others are by its formula.
+    """
     wider = False
-    for key in sorted(missing - loaded.spec.profiles.keys()):
-        if key == "steep" and wider:
+    for kind in sorted(missing):
+        if kind == "steep" and wider:
             continue  # they are steep too
-        told = _with_profile(loaded, name, key, _candidate(loaded, name, key))
-        every = list(judged(cases_of(told, name, (key,)), {}))
+        own = asked.get("steep" if kind == "overflowing" else kind)
+        if own is None and kind in loaded.spec.profiles:
+            continue
+        key, profile = kind, _candidate(loaded, name, kind)
+        if own is not None:
+            known = kind in loaded.spec.profiles
+            key = profile_name(own.buffers[0], kind) if known else kind
+            profile = _reaching(loaded, name, own, profile)
+        said = (
+            f"{own.said}, and no case has such values" if own else f"the formula {KINDS[kind][0]}"
+        )
+        told = with_profile(loaded, name, key, profile)
+        skipped = dict[str, str]()
+        every = list(judged(cases_of(told, name, (key,)), skipped))
         if every and not any(_overflows(case, ready) for case, ready, _ in every):
-            wider |= key == "overflowing"
-            yield Advice(f"{name}: the formula {KINDS[key][0]}", _added(loaded, name, key))
+            wider |= kind == "overflowing"
+            yield Advice(f"{name}: {said}", _added(loaded, name, key, profile))
+        elif own is not None and own.kind == kind:
+            why = next(iter(skipped.values()), "outputs there are no numbers")
+            yield Advice(f"{name}: {said}; on those of {kind}: {why}")
+
+
+def _reaching(loaded: LoadedSpec, name: str, asked: Asked, profile: Profile) -> Profile:
+    """The profile, with draws of their own for arrays that others keep from such values."""
+    told = with_profile(loaded, name, asked.kind, profile)
+    if not unreached(cases_of(told, name, (asked.kind,)), {asked: met_by(asked)})[0]:
+        return profile
+    draw = profile.draw or asked.kind
+    return msgspec.structs.replace(
+        profile, inputs={**profile.inputs, **dict.fromkeys(asked.buffers, draw)}
+    )
 
 
 def _add_halves(found: dict[str, bool], judgement: judge.Judgement) -> None:
@@ -191,7 +231,7 @@ def _of_halves(loaded: LoadedSpec, name: str, halves: Mapping[str, bool]) -> Ite
     untold = {output for output, told in halves.items() if not told}
     if not untold or HALFWAY in loaded.spec.profiles or HALFWAY not in candidates_of(loaded, name):
         return
-    spec = _with_profile(loaded, name, HALFWAY, _candidate(loaded, name, HALFWAY))
+    spec = with_profile(loaded, name, HALFWAY, _candidate(loaded, name, HALFWAY))
     found = dict[str, bool]()
     for _, _, judgement in judged(cases_of(spec, name, (HALFWAY,)), {}):
         _add_halves(found, judgement)
@@ -217,7 +257,7 @@ def _told_by_candidates(
         if known is not None and (not own or key in own):
             continue
         profile = _candidate(loaded, name, key) if known is None else known
-        spec = _with_profile(loaded, name, key, profile)
+        spec = with_profile(loaded, name, key, profile)
         for case, ready, judgement in judged(cases_of(spec, name, (key,)), {}):
             if known is None and _overflows(case, ready):
                 continue
@@ -227,44 +267,31 @@ def _told_by_candidates(
     return found
 
 
-def _inputs(loaded: LoadedSpec, name: str) -> dict[str, Draw | str]:
-    """Draws that the variant's first profile with any has for single arrays: what they need to be."""
-    profiles = loaded.spec.variants[name].profiles or loaded.spec.profiles
-    every = (loaded.spec.profiles[one].inputs for one in profiles)
-    return next(filter(None, every), {})
-
-
-def _with_profile(loaded: LoadedSpec, name: str, key: str, profile: Profile) -> LoadedSpec:
-    spec, variant = loaded.spec, loaded.spec.variants[name]
-    if variant.profiles:
-        variant = msgspec.structs.replace(variant, profiles=[*variant.profiles, key])
-    spec = msgspec.structs.replace(
-        spec,
-        profiles={**spec.profiles, key: profile},
-        variants={**spec.variants, name: variant},
-    )
-    return msgspec.structs.replace(loaded, spec=spec)
-
-
 def _candidate(loaded: LoadedSpec, name: str, key: str) -> Profile:
     draw, told = candidates_of(loaded, name)[key]
-    return Profile(draw=draw, help=told, inputs=_inputs(loaded, name))
+    return Profile(draw=draw, help=told, inputs=kept_draws(loaded, name))
 
 
-def _added(loaded: LoadedSpec, name: str, key: str) -> tuple[Edit, ...]:
+def _added(
+    loaded: LoadedSpec, name: str, key: str, profile: Profile | None = None
+) -> tuple[Edit, ...]:
     """Edits by which a variant runs a candidate, or a profile of the spec's that it does not run yet."""
     edits = []
     if key not in loaded.spec.profiles:
-        profile = msgspec.to_builtins(_candidate(loaded, name, key))
-        edits.append(Edit(("profiles", key), profile))
+        new = _candidate(loaded, name, key) if profile is None else profile
+        edits.append(Edit(("profiles", key), msgspec.to_builtins(new)))
     if loaded.spec.variants[name].profiles:
         edits.append(Edit(("variants", name, "profiles"), key, appended=True))
     return tuple(edits)
 
 
-def _profile(loaded: LoadedSpec, name: str, key: str, words: Sequence[str]) -> Advice:
+def _profile(
+    loaded: LoadedSpec, name: str, key: str, words: Sequence[str], asked: Asked | None
+) -> Advice:
     said = f"{name}: no profile detects {_shown(words)}; on {key} the checks reject "
-    return Advice(said + ("it" if len(words) == 1 else "them"), _added(loaded, name, key))
+    said += "it" if len(words) == 1 else "them"
+    said += f"; {asked.said}" if asked is not None else ""
+    return Advice(said, _added(loaded, name, key))
 
 
 def _needless(name: str, index: int, check: Check) -> Advice:

@@ -17,6 +17,7 @@ from tokitai_cli.run.prepare import Prepared
 
 _LARGE = 89.0  # whose exponential overflows in float32
 _STEEP = 40.0  # whose exponential, or that of its negative, is nothing beside 1
+_SMALL = 0.1  # up to which constants such as 1e-5 matter beside squares
 _FAR = 8.0  # standard deviations of a mean from 0
 _Floats = NDArray[np.floating[Any]]
 
@@ -61,6 +62,10 @@ KINDS: Mapping[str, tuple[str, Callable[[_Floats], bool]]] = {
     "zero-rows": (
         "divides by a computed value, and no profile makes it 0",
         _has_zero_rows,
+    ),
+    "tiny": (
+        "adds a small constant, and no profile has values beside which it matters",
+        lambda array: bool(np.abs(array).max() <= _SMALL),
     ),
 }
 

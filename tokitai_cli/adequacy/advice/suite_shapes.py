@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import msgspec
 
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
-from tokitai_cli.adequacy.advice.passes import tiles_in
+from tokitai_cli.adequacy.advice.launched_kernels import kernels_in, said_at
 from tokitai_cli.core.errors import TokitaiError
-from tokitai_cli.core.expressions import caps_of, holds, names_in
+from tokitai_cli.core.expressions import MAX_LENGTH, caps_of, holds, names_in
 from tokitai_cli.core.model.case import LoadedSpec, Shape
 from tokitai_cli.core.model.sizes import params_behind, sizes_at
 from tokitai_cli.core.model.spec import Spec
@@ -107,14 +107,26 @@ def _goals(loaded: LoadedSpec, name: str, seen: list[Shape]) -> Iterator[Goal]:
             said = f"{a} is {value} in every shape"
             yield Goal((a,), f"{a} != {value}", spec, said, f"another {a}")
     for extent in dict.fromkeys(str(one) for launch in variant.launches for one in launch.grid):
-        yield from _of_grid(extent, spec)
-    for tiles in tiles_in(loaded, variant):
+        yield from _of_grid(_written_out(extent, spec), spec)
+    every = (tiles for one in kernels_in(loaded, name).read for tiles in one.tiles)
+    for tiles in dict.fromkeys(every):
         names = params_behind(spec.sizes, names_in(tiles.several))
         grown = {*names_in(tiles.step)} & {*names_in(tiles.size)}  # a grid that covers it at once
         known = names and spec.params.keys() >= {*names}
         if known and not (grown and not caps_of(tiles.step)):
             said = f"no shape has three passes and a tail of the loop over {tiles.size} by {tiles.step}"
+            said += f", {said_at(loaded, tiles.at)}" if tiles.at is not None else ""
             yield Goal(names, tiles.several, spec, said, f"three passes and a tail of {tiles.size}")
+
+
+def _written_out(extent: str, spec: Spec) -> str:
+    """An extent with derived sizes as the spec has them, where the language of sizes holds that."""
+    for size in reversed(spec.sizes):
+        own = str(spec.sizes[size])
+        told = f"({own})" if re.search(r"\W", own) and extent.strip() != size else own
+        longer = re.sub(rf"\b{size}\b", told, extent)
+        extent = longer if len(longer) <= MAX_LENGTH else extent
+    return extent
 
 
 def _of_grid(extent: str, spec: Spec) -> Iterator[Goal]:

@@ -174,7 +174,7 @@ def _evolve(walk: Walk, mark: Value, start: Value, end: Value, guards: tuple[Gua
     if all(isinstance(one, Polynomial) for one in (mark, start, end)):
         assert isinstance(start, Polynomial)
         assert isinstance(end, Polynomial)
-        walk.facts.meanings[str(mark)] = Evolving(start, end, guards)
+        walk.mean(str(mark), Evolving(start, end, guards))
 
 
 def _kept(end: dict[int, Value], other: dict[int, Value], changed: set[int]) -> dict[int, Value]:

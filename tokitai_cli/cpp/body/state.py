@@ -15,6 +15,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Condition,
     Facts,
     Guard,
+    Line,
     Loaded,
     Meaning,
     Operation,
@@ -41,7 +42,7 @@ class State:
     what variables hold where the loop in hand is left, and where its next pass begins. types: what
     names of templates' parameters stand for. kinds: types that variables are declared with. lists:
     values of arrays of the function's own, by name. inside: loops that the walk is in, by their place
-    among the facts'. elements: of arrays, by what their records are called.
+    among the facts'. elements: of arrays, by what their records are called. at: what is read.
     """
 
     def __init__(self, program: Program) -> None:
@@ -63,6 +64,7 @@ class State:
         self.globals: dict[str, Place] = {}
         self.accessors: set[str] = set()
         self.elements: dict[str, Loaded] = {}
+        self.at: Node | None = None
         self._fresh = 0
 
     def fresh(self, hint: str, meaning: Meaning | None = None) -> Polynomial:
@@ -74,9 +76,21 @@ class State:
         """A number by the text of its expression, a fresh one where that is long."""
         if len(text) > _LONGEST:
             return self.fresh(hint[:_LONGEST], meaning)
-        if meaning is not None:
-            self.facts.meanings.setdefault(text, meaning)
+        if meaning is not None and text not in self.facts.meanings:
+            self.mean(text, meaning)
         return variable(text)
+
+    def mean(self, name: str, meaning: Meaning) -> None:
+        """Note what a name stands for, and the line that has it."""
+        self.facts.meanings[name] = meaning
+        if (line := self._line()) is not None:
+            self.facts.lines[name] = line
+
+    def _line(self) -> Line | None:
+        if self.at is None:
+            return None
+        origin = self.program.unit.origin(self.at.start_byte)
+        return Line(origin.file, origin.line)
 
     def number(self, value: Value) -> Polynomial:
         """A value as a number."""
@@ -103,7 +117,8 @@ class State:
     def note(self, sign: str, left: Value, right: Value, role: str = "") -> None:
         """Note an operator."""
         if not self.dry:
-            self.facts.operations.append(Operation(sign, left, right, tuple(self.inside), role))
+            inside = tuple(self.inside)
+            self.facts.operations.append(Operation(sign, left, right, inside, role, self._line()))
 
     def note_guards(self, guards: Sequence[Guard], role: str) -> None:
         """Note what comparisons decide."""

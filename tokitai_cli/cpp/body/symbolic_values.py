@@ -151,6 +151,13 @@ class Access(NamedTuple):
     units: Polynomial | None = SINGLE
 
 
+class Line(NamedTuple):
+    """Where something stands in a source."""
+
+    file: str
+    line: int
+
+
 class Operation(NamedTuple):
     """An operator between two values, where the text has it."""
 
@@ -163,6 +170,7 @@ class Operation(NamedTuple):
     #: Of a comparison: `loop` where a loop goes on while it holds, `leave` where a loop or function is
     #: left if it holds, `assert` where it is sworn to.
     role: str = ""
+    at: Line | None = None
 
 
 class Loop(msgspec.Struct, frozen=True):
@@ -216,6 +224,8 @@ class Facts(msgspec.Struct):
     loops: list[Stepped] = []
     #: What names stand for that the walk made up.
     meanings: dict[str, Meaning] = {}
+    #: Where the text has those first.
+    lines: dict[str, Line] = {}
     #: All comparisons of numbers.
     compared: list[Guard] = []
     #: Loops of any kind, and operators in the order of the text.

@@ -68,12 +68,18 @@ class Walk(State):
         if node is None:
             return None
         table = self._readers.expressions
-        return (table.get(node.type) or table[""])(self, node)
+        outer, self.at = self.at, node
+        value = (table.get(node.type) or table[""])(self, node)
+        self.at = outer
+        return value
 
     def execute(self, node: Node) -> bool:
         """Read a statement; whether control goes on behind it."""
         table = self._readers.statements
-        return (table.get(node.type) or table[""])(self, node)
+        outer, self.at = self.at, node
+        goes_on = (table.get(node.type) or table[""])(self, node)
+        self.at = outer
+        return goes_on
 
     def place(self, node: Node) -> Place | None:
         """The variable or element that an expression names; None where it names none that is known."""

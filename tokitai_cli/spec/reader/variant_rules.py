@@ -175,9 +175,8 @@ def _check_scalar(document: Document, path: KeyPath, scalar: ScalarArg) -> None:
     at = (*path, "value")
     value, dtype = scalar.value, scalar.dtype
     if isinstance(value, str):
-        if dtype == "bool":
-            hint = f"write {_YES_NO.get(value.lower(), 'true or false')}"
-            raise document.fault(at, f"`{value}` for a bool", hint)
+        if dtype == "bool" and value.lower() in _YES_NO:
+            raise document.fault(at, f"`{value}` for a bool", f"write {_YES_NO[value.lower()]}")
         return  # with the launches, whose loops it may name
     _check_value(document, at, value, dtype, "a scalar")
 
