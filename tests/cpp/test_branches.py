@@ -16,9 +16,9 @@ from tokitai_cli.cpp.value_constraints import Values
 
 def told(values: Values, found: list[Branch]) -> list[tuple[str, float | str, int]]:
     """Each comparison with the number, or the name, that it is with, and its line."""
-    numbers = ((one, values.number(one.other)) for one in found)
+    numbers = ((one, values.number(one.operand)) for one in found)
     return [
-        (one.sign, str(one.other) if number is None else number, one.at.line if one.at else 0)
+        (one.sign, str(one.operand) if number is None else number, one.at.line if one.at else 0)
         for one, number in numbers
     ]
 

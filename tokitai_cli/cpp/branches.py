@@ -24,10 +24,10 @@ _WORDS = {"==": "{}", "!=": "another than {}", "<": "below {}", ">=": "{} or mor
 
 
 class Branch(NamedTuple):
-    """A comparison of a value with `other`, the sign as from the value on."""
+    """A comparison of a value with `operand`, the sign as from the value on."""
 
     sign: str
-    other: Polynomial
+    operand: Polynomial
     at: Line | None
 
 
@@ -59,7 +59,7 @@ class Way(NamedTuple):
 
 
 def ways_of(branch: Branch, number: float) -> tuple[Way, Way]:
-    """Both ways, where `other` is that number."""
+    """Both ways, where `operand` is that number."""
     return (
         Way(branch.sign, number, branch.at),
         Way(OPPOSITE[branch.sign], number, branch.at),

@@ -66,7 +66,7 @@ def _zero_divisors(values: Values, floats: Collection[str]) -> Iterator[Telling]
     """Arrays of floats that the kernel divides by, and in which it tells 0 from other numbers."""
     found = [one for one in floats if values.divides(one) and values.tests_zero(one)]
     branches = (one for array in found for one in values.branches(array))
-    at = next((one.at for one in branches if values.number(one.other) == 0), None)
+    at = next((one.at for one in branches if values.number(one.operand) == 0), None)
     if found:
         does = "tests whether what it divides by is 0"
         yield Telling("some-zeros", does, frozenset(found), at)

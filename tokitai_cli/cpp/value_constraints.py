@@ -145,7 +145,9 @@ class Values:
 
     def tested(self, name: str) -> list[float]:
         """0 and -1 where an argument by value is compared with them, or is a condition itself."""
-        every = (number_of(one.other) for one in self.branches_on(name) if one.sign in {"==", "!="})
+        every = (
+            number_of(one.operand) for one in self.branches_on(name) if one.sign in {"==", "!="}
+        )
         return list(dict.fromkeys(told for told in every if told in {0, -1}))
 
     def _named(self, value: Value) -> str:

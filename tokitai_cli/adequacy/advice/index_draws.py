@@ -58,7 +58,7 @@ def kept_draws(loaded: LoadedSpec, variant: str) -> dict[str, Draw | str]:
 
 
 def with_draws(
-    loaded: LoadedSpec, variant: str, key: str, inputs: Mapping[str, Draw | str], told: str
+    loaded: LoadedSpec, variant: str, key: str, inputs: Mapping[str, Draw | str], purpose: str
 ) -> tuple[LoadedSpec, Proposed]:
     """The spec with the variant's first profile again, some arrays drawn otherwise; and the edits."""
     base = base_profile(loaded, variant)
@@ -66,7 +66,7 @@ def with_draws(
     names = (key, *(f"{key}-{number}" for number in range(2, 99)))
     name = next(one for one in names if one not in loaded.spec.profiles)
     draw = base if own.draw is None else own.draw
-    new = Profile(draw=draw, inputs={**own.inputs, **inputs}, help=told)
+    new = Profile(draw=draw, inputs={**own.inputs, **inputs}, help=purpose)
     edits = [Edit(("profiles", name), msgspec.to_builtins(new))]
     if loaded.spec.variants[variant].profiles:
         edits.append(Edit(("variants", variant, "profiles"), name, appended=True))

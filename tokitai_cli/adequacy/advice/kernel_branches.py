@@ -32,7 +32,7 @@ from tokitai_cli.core.model.draws import Group, kind_of
 from tokitai_cli.core.model.spec import Draw, Part
 from tokitai_cli.cpp.branches import Branch, Way, ways_of
 
-_OWN, _OTHER = 3, 1  # shares of a draw, and of each value that is put among what it gives
+_OWN, _PUT_IN = 3, 1  # shares of a draw, and of each value that is put among what it gives
 
 
 class Goal(NamedTuple):
@@ -45,9 +45,9 @@ class Goal(NamedTuple):
 
     def way(self, case: Case) -> Way | None:
         """The way in a case; None where elements are compared with a size, or with what is not known."""
-        passed = self.kernel.numbers.get(str(self.branch.other))
+        passed = self.kernel.numbers.get(str(self.branch.operand))
         if passed is None:
-            number = self.kernel.values.number(self.branch.other)
+            number = self.kernel.values.number(self.branch.operand)
         else:
             number = None if passed.is_size else number_at(case, passed.text)
         return None if number is None else ways_of(self.branch, number)[not self.first]
@@ -62,7 +62,7 @@ class Goal(NamedTuple):
         """A value that goes that way, by an expression where that differs from shape to shape."""
         way = self.way(case)
         assert way is not None
-        passed = self.kernel.numbers.get(str(self.branch.other))
+        passed = self.kernel.numbers.get(str(self.branch.operand))
         scalar = case.variant.scalars.get(passed.text) if passed is not None else None
         text = passed.text if passed is not None and scalar is None else scalar and scalar.value
         if isinstance(text, str) and not text.isdigit():
@@ -144,6 +144,6 @@ def _mixed(
         return None
     parts = own.parts or [Part(draw=own, share=_OWN)]
     total = math.fsum(part.share for part in parts)
-    share = _OTHER if own.parts is None else round(total * _OTHER / _OWN, 3)
+    share = _PUT_IN if own.parts is None else round(total * _PUT_IN / _OWN, 3)
     constants = (Draw(kind="constant", value=one) for one in values)
     return Draw(kind="mix", parts=[*parts, *(Part(draw=one, share=share) for one in constants)])

@@ -46,13 +46,13 @@ def missing_in(loaded: LoadedSpec, name: str) -> dict[str, Asked]:
     return {one.kind: one._replace(said=one.said + said) for one in left}
 
 
-def met_by(asked: Asked) -> Callable[[Case, Arrays], bool]:
+def met_by(kind: Asked) -> Callable[[Case, Arrays], bool]:
     """Whether a case has the values in one of the arrays."""
 
     def met(case: Case, arrays: Arrays) -> bool:
         del case
-        has = KINDS[asked.kind][1]
-        every = (np.asarray(one, np.float64) for one in elements(arrays, asked.buffers))
+        has = KINDS[kind.kind][1]
+        every = (np.asarray(one, np.float64) for one in elements(arrays, kind.buffers))
         return any(has(one) for one in every if one.size > 1 and np.isfinite(one).all())
 
     return met

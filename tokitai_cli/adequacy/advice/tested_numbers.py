@@ -50,7 +50,7 @@ def untested(loaded: LoadedSpec, name: str) -> list[Untested]:
             if passed.is_size or None in values:
                 continue
             for branch in kernel.values.branches_on(path):
-                number = kernel.values.number(branch.other)
+                number = kernel.values.number(branch.operand)
                 for way in () if number is None else ways_of(branch, number):
                     taken = any(value is not None and way.takes(value) for value in values)
                     if not taken and _fits(loaded, name, passed, way.value):
