@@ -19,7 +19,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
     Operation,
     Value,
 )
-from tokitai_cli.cpp.branches import MIRRORED, Branch
+from tokitai_cli.cpp.value_branches import MIRRORED, Branch
 
 #: Words of constants for the largest number of a type, and for one that says it is none.
 _LARGEST = re.compile(r"(?:U?(?:INT|LONG|LLONG)|U?INT(?:8|16|32|64))_MAX|numeric_limits::max")

@@ -10,11 +10,11 @@ import numpy as np
 
 from tokitai_cli import judge
 from tokitai_cli.adequacy.advice.candidates import HALFWAY, candidates_of
+from tokitai_cli.adequacy.advice.drawn_values import unreached
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
 from tokitai_cli.adequacy.advice.index_draws import kept_draws, profile_name, with_profile
 from tokitai_cli.adequacy.advice.kernel_kinds import Asked, met_by, missing_in
 from tokitai_cli.adequacy.advice.kinds import KINDS, kinds_of, shown_by
-from tokitai_cli.adequacy.advice.reached import unreached
 from tokitai_cli.adequacy.advice.score import cases_of, judged
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import Case, LoadedSpec

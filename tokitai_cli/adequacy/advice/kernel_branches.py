@@ -8,6 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokitai_cli.adequacy.advice.drawn_values import (
+    Arrays,
+    cases_of_suites,
+    elements,
+    fits,
+    number_at,
+    unreached,
+)
 from tokitai_cli.adequacy.advice.edit import Advice
 from tokitai_cli.adequacy.advice.index_draws import (
     base_profile,
@@ -16,21 +24,13 @@ from tokitai_cli.adequacy.advice.index_draws import (
     with_draws,
 )
 from tokitai_cli.adequacy.advice.launched_kernels import LaunchedKernel, kernels_in, said_at
-from tokitai_cli.adequacy.advice.reached import (
-    Arrays,
-    cases_of_suites,
-    elements,
-    fits,
-    number_at,
-    unreached,
-)
 from tokitai_cli.adequacy.advice.score import cases_of, judged
 from tokitai_cli.core.dtypes import DTYPES
 from tokitai_cli.core.model.buffers import draw_of, drawn_buffers
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.draws import Group, kind_of
 from tokitai_cli.core.model.spec import Draw, Part
-from tokitai_cli.cpp.branches import Branch, Way, ways_of
+from tokitai_cli.cpp.value_branches import Branch, Way, ways_of
 
 _OWN, _PUT_IN = 3, 1  # shares of a draw, and of each value that is put among what it gives
 

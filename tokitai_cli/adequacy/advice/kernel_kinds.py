@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tokitai_cli.adequacy.advice.drawn_values import Arrays, cases_of_suites, elements, unreached
 from tokitai_cli.adequacy.advice.kinds import KINDS
 from tokitai_cli.adequacy.advice.launched_kernels import LaunchedKernel, kernels_in, said_at
-from tokitai_cli.adequacy.advice.reached import Arrays, cases_of_suites, elements, unreached
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.buffers import drawn_buffers
 from tokitai_cli.core.model.case import Case, LoadedSpec

@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tokitai_cli.adequacy.advice.drawn_values import cases_of_suites, fits, number_at
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
 from tokitai_cli.adequacy.advice.launched_kernels import Passed, kernels_in, said_at
 from tokitai_cli.adequacy.advice.made_params import free_name, of_whole
-from tokitai_cli.adequacy.advice.reached import cases_of_suites, fits, number_at
 from tokitai_cli.adequacy.advice.suite_shapes import suite_of
 from tokitai_cli.core import expressions
 from tokitai_cli.core.errors import SpecError
 from tokitai_cli.core.model.case import Case, LoadedSpec
 from tokitai_cli.core.model.sizes import params_behind, sizes_at
-from tokitai_cli.cpp.branches import Way, ways_of
+from tokitai_cli.cpp.value_branches import Way, ways_of
 
 _NEAR = 12  # values of a param on both sides of its own that are tried
 

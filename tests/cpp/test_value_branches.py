@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from tests.cpp.test_value_constraints import facts
-from tokitai_cli.cpp.branches import Branch, ways_of
 from tokitai_cli.cpp.float_arithmetic import Numerics
 from tokitai_cli.cpp.telling_values import telling_values
 from tokitai_cli.cpp.tiles import tiles_of
+from tokitai_cli.cpp.value_branches import Branch, ways_of
 from tokitai_cli.cpp.value_constraints import Values
 
 
