@@ -125,3 +125,24 @@ def test_states_of_random_generators_have_as_many_rows_as_the_kernel_indexes(
     ).variants["main"]
     shapes = {name: (one.dtype, one.shape) for name, one in found.inout.items()}
     assert shapes == {"states": ("uint8", ["n", 48]), "others": ("uint8", ["n", 64])}
+
+
+def test_leading_dimensions_of_a_warps_matrices_are_multiples_of_16(tmp_path: Path) -> None:
+    text = """#include <mma.h>
+    using namespace nvcuda::wmma;
+    __global__ void k(const half* a, const half* b, float* c, int n, int depth) {
+      fragment<matrix_a, 16, 16, 16, half, row_major> fa;
+      fragment<matrix_b, 16, 16, 16, half, col_major> fb;
+      fragment<accumulator, 16, 16, 16, float> sum;
+      fill_fragment(sum, 0.0f);
+      for (int i = 0; i < depth; i += 16) {
+        load_matrix_sync(fa, a + i, depth);
+        load_matrix_sync(fb, b + blockIdx.x * 16 * depth + i, depth);
+        mma_sync(sum, fa, fb, sum);
+      }
+      store_matrix_sync(c + blockIdx.x * 16, sum, n, mem_row_major);
+    }"""
+    spec = drafted(text, tmp_path)
+    assert (spec.params["n"].multiple_of, spec.params["depth"].multiple_of) == (16, 16)
+    variant = spec.variants["main"]
+    assert (list(variant.inputs), list(variant.outputs)) == (["a", "b"], ["c"])

@@ -108,7 +108,7 @@ TRAITS: Mapping[str, Traits] = {
             r"\b__builtin_amdgcn_\w*(?:mfma|wmma|swmmac|smfmac)\w*": "a matrix-core intrinsic",
             r"\b__builtin_amdgcn_\w+": "an AMD GPU intrinsic",
             r"\b__builtin_nvvm_\w+": "an NVIDIA GPU intrinsic",
-            r"\b(?:rocwmma|nvcuda)\s*::": "a matrix-core library",
+            r"\brocwmma\s*::": "a matrix-core library",
         },
         explained={
             r"<<<": "a launch by a kernel",

@@ -16,6 +16,7 @@ from tokitai_cli.cpp.body.symbolic_values import (
 )
 from tokitai_cli.cpp.body.textures import fetched
 from tokitai_cli.cpp.body.walk import Walk
+from tokitai_cli.cpp.body.warp_matrices import tile_moved
 from tokitai_cli.cpp.elements import is_vector
 from tokitai_cli.cpp.structs import size_of
 
@@ -67,6 +68,8 @@ def known_call(walk: Walk, name: str, given: list[Node], node: Node) -> Returned
     last = name.rpartition("::")[2]
     if last.startswith("tex") and (texel := fetched(walk, last, given, node)) is not None:
         return texel
+    if (tile := tile_moved(walk, last, given, node)) is not None:
+        return tile
     if is_vector(last.removeprefix("make_")) or last == "dim3":
         values = [walk.evaluate(one) for one in given]
         rest = [constant(1)] * (3 - len(values)) if last == "dim3" else []
