@@ -1,5 +1,5 @@
 // Words of a generator, normal numbers made of them (tokitai_cli/spec/inputs/transforms.py), and the
-// rounding to 16-bit floats (tokitai_cli/core/rounding.py).
+// rounding to 16-bit floats and back (tokitai_cli/core/rounding.py).
 #pragma once
 
 #include "tokitai_bits.hpp"
@@ -82,6 +82,24 @@ std::int64_t rounded(const double* in, std::int64_t n, std::uint16_t* out) {
   return unknown;
 }
 
+inline float single(std::uint32_t b) {
+  float x;
+  std::memcpy(&x, &b, 4);
+  return x;
+}
+
+// The number of a float16's bits: an exponent of another bias, or a count of the least number. Floats
+// below float32's range are not multiplied, which takes processors a hundred cycles.
+inline double of_half(std::uint16_t h) {
+  const std::uint32_t b = h & 0x7FFFu;
+  const double normal = single((b << 13) + (112u << 23));
+  const double small = static_cast<double>(static_cast<std::int32_t>(b)) * 0x1p-24;
+  const double special = number(0x7FF0000000000000ull | (static_cast<std::uint64_t>(b & 0x3FFu) << 42));
+  const double size = b < 0x400u ? small : normal;
+  const std::uint64_t sign = static_cast<std::uint64_t>(h & 0x8000u) << 48;
+  return number(bits(b < 0x7C00u ? size : special) | sign);
+}
+
 }  // namespace tokitai
 
 extern "C" {
@@ -119,6 +137,14 @@ void tokitai_normals(const std::uint64_t* raw, std::int64_t n, double* out) {
 std::int64_t tokitai_round(int kind, const double* in, std::int64_t n, std::uint16_t* out) {
   return kind == 0 ? tokitai::rounded<11, 1009, 1039>(in, n, out)
                    : tokitai::rounded<8, 897, 1151>(in, n, out);
+}
+
+// From float16 (0) or bfloat16 (1).
+void tokitai_widen(int kind, const std::uint16_t* __restrict in, std::int64_t n, double* __restrict out) {
+  if (kind == 0)
+    for (std::int64_t i = 0; i < n; i++) out[i] = tokitai::of_half(in[i]);
+  else
+    for (std::int64_t i = 0; i < n; i++) out[i] = tokitai::single(static_cast<std::uint32_t>(in[i]) << 16);
 }
 
 }  // extern "C"

@@ -21,7 +21,7 @@ from tokitai_cli.core.model.spec import Check
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.devices import cpu
 from tokitai_cli.judge import element_walk, native_walk
-from tokitai_cli.oracles import compiled_rules
+from tokitai_cli.oracles import compiled_rules, sequential
 from tokitai_cli.run import native_loops
 from tokitai_cli.spec import inputs, plan
 
@@ -68,6 +68,7 @@ def test_the_library_is_what_numpy_is_on_drawn_and_special_values(library: nativ
     judge.check_native(library)
     compiled_rules.check_native(library)
     rounding.check_native(library)
+    sequential.check_native(library)
     inputs.check_native(library)
 
 

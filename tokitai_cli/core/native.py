@@ -37,6 +37,8 @@ class Library:
         self.functions.tokitai_words.restype = None
         self.functions.tokitai_normals.restype = None
         self.functions.tokitai_round.restype = ctypes.c_int64
+        self.functions.tokitai_widen.restype = None
+        self.functions.tokitai_sequential.restype = None
 
 
 # A library is put in place once; which code may use it hangs on the context.

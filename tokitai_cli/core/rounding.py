@@ -1,4 +1,4 @@
-"""Rounding float64 to float16 and bfloat16 by adding, at one speed whatever the values.
+"""Rounding float64 to float16 and bfloat16 by adding, and back, at one speed whatever the values.
 
 numpy's conversion to float16 branches on each value: where some results are subnormal it takes 26 ns
 an element. Adding 1.5 2^52 ulp to a number, and taking it away again, rounds it to a multiple of the
@@ -80,7 +80,13 @@ def widened(values: NDArray[Any]) -> NDArray[np.float64]:
     wide = np.empty(values.shape)
     flat, into = values.reshape(-1), wide.reshape(-1)
 
+    library = native.library() if native.is_plain(values) else None
+
     def widen(start: int) -> None:
+        if library is not None:
+            some = slice(start, start + _PART)
+            _widen_natively(library, flat[some], into[some])
+            return
         for first in range(start, min(start + _PART, flat.size), _BLOCK):
             at = slice(first, min(first + _BLOCK, start + _PART))
             into[at] = _widened(flat[at])
@@ -91,6 +97,17 @@ def widened(values: NDArray[Any]) -> NDArray[np.float64]:
     for _ in parallel.in_order(widen, range(0, flat.size, _PART)):
         pass
     return wide
+
+
+def _widen_natively(
+    library: native.Library, values: NDArray[Any], into: NDArray[np.float64]
+) -> None:
+    library.functions.tokitai_widen(
+        _KINDS[values.dtype.name],
+        ctypes.c_void_p(native.address(values)),
+        ctypes.c_int64(values.size),
+        ctypes.c_void_p(native.address(into)),
+    )
 
 
 def _widened(values: NDArray[Any]) -> NDArray[Any]:
@@ -182,8 +199,16 @@ def float32_to_odd(values: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 def check_native(library: native.Library) -> None:
-    """Raise MismatchError where the compiled rounding gives another bit than numpy's code."""
+    """Raise MismatchError where the compiled loops give another bit than numpy's code."""
     for name in PACKED:
+        every = np.tile(np.arange(1 << 16, dtype=np.uint16), 2)[:-7].view(numpy_dtype(name))
+        with native.by(None), np.errstate(all="ignore"):
+            wide = widened(every)
+        with native.by(library):
+            compiled = widened(every)
+        same = wide.view(np.uint64) == compiled.view(np.uint64)
+        if not (same | (np.isnan(wide) & np.isnan(compiled))).all():
+            raise native.MismatchError(f"the compiled {name} as float64 is not numpy's")
         with np.errstate(all="ignore"):
             values = _telling(name)
         with native.by(None):

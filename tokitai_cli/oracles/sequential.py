@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tokitai_cli.core import native, parallel
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.core.model.case import Case, Role
 from tokitai_cli.core.model.expectation import Replay
@@ -23,6 +25,8 @@ _SAMPLE = 1 << 25
 _LEAST = 64
 # Accumulators of a block: with the products 128 KiB, inside a core's second-level cache.
 _BLOCK = 1 << 14
+# Rows and columns that a thread takes at once of the compiled loop.
+_TILE = (8, 1024)
 
 # The factors of gemm-bw's products, X [r, n] and Y [n, c].
 _FACTORS: Mapping[str, Callable[[Mapping[str, Array]], tuple[Array, Array]]] = {
@@ -78,6 +82,10 @@ def _sequential(x: Array, y: Array) -> NDArray[np.float32]:
     columns = np.ascontiguousarray(x.T).astype(np.float32)
     lines = np.ascontiguousarray(y).astype(np.float32)
     result = np.zeros((x.shape[0], y.shape[1]), dtype=np.float32)
+    library = native.library()
+    if library is not None:
+        _by_native(library, columns, lines, result)
+        return result
     width = min(_BLOCK, max(1, y.shape[1]))
     height = max(1, _BLOCK // width)
     with np.errstate(all="ignore"):
@@ -93,6 +101,44 @@ def _sequential(x: Array, y: Array) -> NDArray[np.float32]:
                     np.add(sums, product, out=sums)
                 result[place] = sums
     return result
+
+
+def _by_native(library: native.Library, columns: Array, lines: Array, result: Array) -> None:
+    """The same by the compiled loop, on threads."""
+    terms, (rows, width) = columns.shape[0], result.shape
+
+    def work(place: tuple[int, int]) -> None:
+        top, left = place
+        ends = (top, min(top + _TILE[0], rows), left, min(left + _TILE[1], width))
+        library.functions.tokitai_sequential(
+            *(ctypes.c_void_p(native.address(array)) for array in (columns, lines)),
+            *map(ctypes.c_int64, (terms, rows, width, *ends)),
+            ctypes.c_void_p(native.address(result)),
+        )
+
+    tops, lefts = range(0, rows, _TILE[0]), range(0, width, _TILE[1])
+    for _ in parallel.in_order(work, [(top, left) for top in tops for left in lefts]):
+        pass
+
+
+def check_native(library: native.Library) -> None:
+    """Raise MismatchError where the compiled loop gives another bit than numpy's code."""
+    rng = np.random.default_rng(28)
+    for rows, terms, columns in ((19, 300, 1100), (1, 40, 3), (300, 7, 5)):
+        x, y = rng.standard_normal((rows, terms)), rng.standard_normal((terms, columns))
+        factors = [(one * 300).astype(np.float16) for one in (x, y)]
+        factors[0][0, :3] = 0.0, 6e-8, 65504.0
+        factors[1][:2, 0] = 65504.0, -0.0
+        with native.by(None):
+            want = _sequential(*factors)
+        with native.by(library):
+            got = _sequential(*factors)
+        if not np.array_equal(_bits(got), _bits(want)):
+            raise native.MismatchError("the compiled replay of a product is not numpy's")
+
+
+def _bits(array: Array) -> Array:
+    return np.ascontiguousarray(array).view(np.uint32)
 
 
 REPLAYS: Mapping[str, Callable[[Case, Mapping[str, Array], int], dict[str, Replay]]] = {

@@ -16,7 +16,7 @@ from tokitai_cli.core import native, resources, rounding
 from tokitai_cli.core.errors import BuildError, UsageError
 from tokitai_cli.core.model.case import Case
 from tokitai_cli.devices import cpu
-from tokitai_cli.oracles import builtin, compiled_rules
+from tokitai_cli.oracles import builtin, compiled_rules, sequential
 from tokitai_cli.spec import inputs
 
 
@@ -72,7 +72,8 @@ def built(folder: Path) -> build.SharedLibrary:
     room = Path(judge.__file__).parent
     numpys = [*sorted(room.glob("*.py")), *sorted(room.glob("checks/*.py")), *builtin.engine()]
     draws = Path(inputs.__file__).parent
-    numpys += [Path(compiled_rules.__file__), draws / "transforms.py", draws / "compiled_draws.py"]
+    numpys += [Path(compiled_rules.__file__), Path(sequential.__file__)]
+    numpys += [draws / "transforms.py", draws / "compiled_draws.py"]
     depends = [*sorted(folder.glob("*.hpp")), *numpys]
     source = folder / "tokitai_native.cpp"
     return build.shared_library(cpu.library_recipe(), source, depends, check)
@@ -84,4 +85,5 @@ def check(path: Path, sha256: str) -> None:
     rounding.check_native(library)  # the others round too
     judge.check_native(library)
     compiled_rules.check_native(library)
+    sequential.check_native(library)
     inputs.check_native(library)
