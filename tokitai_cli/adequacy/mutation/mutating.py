@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 import os
-import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,6 +23,7 @@ from tokitai_cli.core.model.events import silent
 from tokitai_cli.core.model.harness import HarnessRequest
 from tokitai_cli.core.model.settings import Settings
 from tokitai_cli.core.model.verdict import Verdict
+from tokitai_cli.cpp.lexing import names_in
 from tokitai_cli.run.device_session import DeviceSession
 from tokitai_cli.run.prepare import Clock, Preparation, Prepared
 from tokitai_cli.run.run_options import RunOptions
@@ -269,7 +269,7 @@ class _Bench:
 
 def _words(case: Case) -> set[str]:
     """Names in what the case launches: kernels, and what their templates are given."""
-    return {word for one in case.variant.launches for word in re.findall(r"\w+", one.kernel)}
+    return {word for one in case.variant.launches for word in names_in(one.kernel)}
 
 
 def _lighter(found: Prepared) -> Prepared:

@@ -1,12 +1,11 @@
 """Where a source can be changed: operators, bounds, indices, barriers, shared sizes, constants, casts.
 
 The places are those of the functions and constants that the launched kernels reach, in the source and in
-the files beside it that it takes in, as the parser of `kernel_source` reads them.
+the files beside it that it takes in, as `cpp` reads them.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,13 @@ from tokitai_cli.core.model.models import Models
 from tokitai_cli.cpp import source_text
 from tokitai_cli.cpp.declarations import marks_of
 from tokitai_cli.cpp.dialect import readable
+from tokitai_cli.cpp.elements import dtypes_of, is_vector, sized
 from tokitai_cli.cpp.lexing import blank
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.programs import Programs
 from tokitai_cli.cpp.reach import reached
-from tokitai_cli.cpp.tree import child, parse
+from tokitai_cli.cpp.source.types import unqualified
+from tokitai_cli.cpp.tree import child, name_of, parse
 from tokitai_cli.cpp.whole import Program
 
 _OPERATORS = {
@@ -38,7 +39,6 @@ _CALLS = {"fmaxf": "fminf", "fminf": "fmaxf", "fmax": "fmin", "fmin": "fmax", "m
 _COORDINATES = {"threadIdx", "blockIdx", "blockDim", "gridDim"}
 _AXES = {"x": "y", "y": "x", "z": "x"}
 _BARRIERS = {"__syncthreads", "__syncwarp", "__threadfence", "__threadfence_block"}
-_WHOLE = re.compile(r"(?:unsigned|signed|long|int|short|size_t|u?int(?:16|32|64)_t|[\s:]|std)+")
 # What an off constant is off by: no f16 result hides it, and no wrong digit of a constant is larger.
 _OFF = "1.01f"
 _SKIPPED = {"template_parameter_list", "template_argument_list", "static_assert_declaration"}
@@ -199,7 +199,7 @@ class _Reader:
 
     def _number(self, node: Any) -> Iterator[Site]:
         text = self._text(node)
-        is_float = not text.startswith(("0x", "0X")) and re.search(r"[.eEfF]", text)
+        is_float = not text.startswith(("0x", "0X")) and not set(".eEfF").isdisjoint(text)
         zero = not text.strip("0.fFuUlL")
         if is_float:
             new = "1.0f" if zero else f"({text} * {_OFF})"
@@ -214,13 +214,13 @@ class _Reader:
         name = self._text(function)
         if name in _CALLS:
             yield function.start_byte, function.end_byte, _CALLS[name], "operator"
-        match = re.fullmatch(r"static_cast\s*<(?P<type>.*)>", name, re.DOTALL)
-        if match and _WHOLE.fullmatch(match["type"]):
+        cast, arguments, _ = name_of(function)
+        if cast == "static_cast" and arguments and _is_wide(arguments[0]):
             yield function.start_byte, function.end_byte, "static_cast<unsigned char>", "cast"
 
     def _cast(self, node: Any) -> Iterator[Site]:
         kind = node.child_by_field_name("type")
-        if kind is not None and _WHOLE.fullmatch(self._text(kind)):
+        if kind is not None and _is_wide(self._text(kind)):
             yield kind.start_byte, kind.end_byte, "unsigned char", "cast"
 
     def _choice(self, node: Any) -> Iterator[Site]:
@@ -243,7 +243,8 @@ class _Reader:
                 yield field.start_byte, field.end_byte, new, "index"
 
     def _barrier(self, node: Any) -> Iterator[Site]:
-        if re.match(r"\w*", self._text(node))[0] in _BARRIERS:  # type: ignore[index]
+        call = next(iter(node.named_children), None)
+        if call is not None and name_of(child(call, "function")).last in _BARRIERS:
             yield node.start_byte, node.end_byte, ";", "barrier"
 
     def _shared(self, node: Any) -> Iterator[Site]:
@@ -253,3 +254,10 @@ class _Reader:
         if size is not None and "__shared__" in marks_of(outer):
             new = f"({self._text(size)} + 1) / 2"
             yield size.start_byte, size.end_byte, new, "shared size"
+
+
+def _is_wide(kind: str) -> bool:
+    """Whether a type is of whole numbers of two bytes or more."""
+    plain = unqualified(kind)
+    whole = any(one.startswith(("int", "uint")) for one in dtypes_of(plain))
+    return whole and not is_vector(plain) and (sized(plain) or 0) > 1
