@@ -30,7 +30,10 @@ PATTERNS = {
         "letters of a name, for another language",
     ),
     **dict.fromkeys(
-        ("drafts/host_sizes.py", "drafts/launching.py", "drafts/like.py", "drafts/suites.py"),
+        [
+            *("drafts/guessed_sizes.py", "drafts/host_sizes.py", "drafts/launching.py"),
+            *("drafts/like.py", "drafts/suites.py"),
+        ],
         "expressions of sizes, and names",
     ),
     "drafts/render.py": "YAML",
