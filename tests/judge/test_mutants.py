@@ -30,9 +30,10 @@ from tokitai_cli.core.numerics import round_to, rounded_bound, spacing
 from tokitai_cli.judge.checks import target as target_module
 from tokitai_cli.judge.checks.output_checks import ResolvedCheck
 from tokitai_cli.judge.checks.reference_tally import Summary, part_of_summary
-from tokitai_cli.judge.checks.target import Target
+from tokitai_cli.judge.checks.target import Chunk, Target
 from tokitai_cli.judge.expected import reference_target
 from tokitai_cli.judge.mutants import values as mutants_module
+from tokitai_cli.judge.mutants.trial import Trials
 from tokitai_cli.judge.mutants.values import Mutant, mutants_of, rolled
 
 KINDS = ALWAYS_TRIED
@@ -572,3 +573,18 @@ def test_a_mutant_is_accepted_exactly_where_the_judgement_would_verify_it(
         output = rounded(whole(made[mutant.kind], rows * columns).reshape(shape))
         verdict = judge_array(case, gemm.expectation, output).verdict.value
         assert verdict == ("verified" if mutant.status == "accepted" else "refuted"), mutant
+
+
+def test_a_chunk_in_which_no_mutant_is_wrong_is_not_read() -> None:
+    class Unread(Chunk):
+        @property
+        def reference(self) -> NDArray[Any]:
+            raise AssertionError("a large reference would be computed again")
+
+    target = target_of(Expectation(reference=np.ones((4, 8)), error=np.zeros((4, 8))))
+    rows = np.array([1])
+    mutant = Mutant("one", "one", lambda index: np.zeros(0), rows=rows, width=8)
+    trials = Trials([mutant], target, [], (None, None))
+    assert trials.reference_chunk(Unread(target, slice(16, 32))) is None
+    with pytest.raises(AssertionError, match="computed again"):
+        trials.reference_chunk(Unread(target, slice(0, 16)))

@@ -111,6 +111,8 @@ class Trials:
         """
         compared = None
         asked = [trial for trial in self.waiting if trial.concerns(chunk)]
+        if not asked:  # a large reference is evaluated again where it is read
+            return None
         rows = 1 if self._apart else max(CHUNK // chunk.reference.size, 1)
         for start in range(0, len(asked), rows):
             compared = self._try_rows(asked[start : start + rows], chunk)
