@@ -588,3 +588,16 @@ def test_a_chunk_in_which_no_mutant_is_wrong_is_not_read() -> None:
     assert trials.reference_chunk(Unread(target, slice(16, 32))) is None
     with pytest.raises(AssertionError, match="computed again"):
         trials.reference_chunk(Unread(target, slice(0, 16)))
+
+
+@pytest.mark.parametrize("off", [0.0, 1.0])
+def test_for_a_verdict_alone_nothing_wrong_is_tried(off: float) -> None:
+    values = np.arange(1.0, 17.0).reshape(4, 4)
+    expectation = exact_expectation(values, changes={"one less": values - 1})
+    case, got = make_case(shape=(4, 4)), rounded(values + off)
+    full = judge_array(case, expectation, got)
+    brief = judge_array(case, msgspec.structs.replace(expectation, for_verdict=True), got)
+    assert (full.mutants != [], full.changes != []) == (True, True)
+    assert (brief.mutants, brief.changes) == ([], [])
+    assert brief.verdict is full.verdict
+    assert [one.text for one in brief.failures] == [one.text for one in full.failures]

@@ -90,7 +90,9 @@ def judged_by_checks(
     if buffer.kept is not None:
         return _of_chance(judged, buffer, result)
     leans = None if gathered.lean is None else gathered.lean.record()
-    failures = _explained(judged.failures, standards.reference, expectation, result)
+    failures = judged.failures
+    if not expectation.for_verdict:
+        failures = _explained(failures, standards.reference, expectation, result)
     if order is not None and failures:
         said = words(order, buffer.name, flat(buffer, result.outputs[0][buffer.name]))
         first = msgspec.structs.replace(failures[0], text=failures[0].text + said)
@@ -112,14 +114,19 @@ def judged_by_checks(
             may_be_nan=_count(expectation.may_be_nan),
             choices=_choices(expectation),
         )
-    return msgspec.structs.replace(
+    judged = msgspec.structs.replace(
         judged,
         record=record,
         failures=failures,
-        mutants=_tried(case, buffer, expectation, standards, gathered.summary, order),
-        changes=try_changes(standards.reference, expectation, standards.checks, standards.first),
         undecided=_open(case, record, standards.checks),
         replayed=None if standards.replayed is None else standards.replayed.size,
+    )
+    if expectation.for_verdict:
+        return judged
+    return msgspec.structs.replace(
+        judged,
+        mutants=_tried(case, buffer, expectation, standards, gathered.summary, order),
+        changes=try_changes(standards.reference, expectation, standards.checks, standards.first),
     )
 
 

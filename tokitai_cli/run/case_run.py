@@ -372,7 +372,7 @@ class _Attempt:
     def _again(self, ready: Prepared, artifact: build.Artifact) -> bool:
         """Whether a fresh child refutes the case too; a child that now fails is another failure."""
         try:
-            _, judgement, _ = self._tried(ready, artifact, Clock())
+            _, judgement, _ = self._tried(ready.for_verdict(), artifact, Clock())
         except TokitaiError:
             return False
         finally:

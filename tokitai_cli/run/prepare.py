@@ -73,6 +73,14 @@ class Prepared(msgspec.Struct, frozen=True):
         changed = stated.changed() if stated.changed else {}
         return msgspec.structs.replace(self, arrays={**self.arrays, **changed})
 
+    def for_verdict(self) -> Prepared:
+        """The same, for a verdict and no more."""
+        found = {
+            name: msgspec.structs.replace(one, for_verdict=True)
+            for name, one in self.expectations.items()
+        }
+        return msgspec.structs.replace(self, expectations=found)
+
 
 class Refusal(msgspec.Struct, frozen=True):
     """A case that could not be prepared: where and why."""

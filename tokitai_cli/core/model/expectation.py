@@ -143,6 +143,8 @@ class Expectation(msgspec.Struct, frozen=True):
     replay: NDArray[Any] | None = None
     #: The rows and columns that all this is of, None for the whole output.
     block: Block | None = None
+    #: Whether an output is judged by it for the verdict alone: nothing wrong is tried, or explained.
+    for_verdict: bool = False
     #: Inputs and scalars that the reference does not depend on in this case; None: it was not asked.
     independent: tuple[str, ...] | None = None
     #: Whether the shape makes all its elements one number, which one being up to the inputs.
