@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from tokitai_cli.cpp.program_parts import Part
 from tokitai_cli.cpp.source.signatures import Kernel
@@ -16,10 +17,19 @@ _TYPED = frozenset(
 
 def reached(program: Program, kernel: Kernel) -> list[Part]:
     """The kernel's part of its unit, then all that it reaches."""
-    own = (part for one in program.sources for part in one.parts
-           if part.kernel and kernel.name in part.names
-           and (one.file(part.begin), one.line(part.begin)) == (kernel.file, kernel.line))  # fmt: skip
-    return [*_closure(next(own, None), _by_name(program))]
+    own = _kernels(program).get((kernel.name, kernel.file, kernel.line))
+    return [*_closure(own, _by_name(program))]
+
+
+@remembered
+def _kernels(program: Program) -> dict[tuple[str, Path, int], Part]:
+    """Parts of kernels by their names and places."""
+    found: dict[tuple[str, Path, int], Part] = {}
+    for one in program.sources:
+        for part in (part for part in one.parts if part.kernel):
+            for name in part.names:
+                found.setdefault((name, one.file(part.begin), one.line(part.begin)), part)
+    return found
 
 
 @remembered
