@@ -16,7 +16,7 @@ class Poor(msgspec.Struct, frozen=True):
     fault: tuple[str, str]
     formula: str
     arrays: dict[str, list[str]]
-    args: list[str]
+    args: list[Any]
     said: str
     scalars: dict[str, tuple[str, Any]] = {}
     inputs: dict[str, dict[str, Any]] = {}
@@ -116,6 +116,15 @@ POOR = {
         ["x", "y", "n", "twice"],
         "twice is true in every case; k.hip:5 tests 0",
         scalars={"twice": ("bool", True)},
+    ),
+    "a case of a switch, by a number of the launch": Poor(
+        f"__global__ void k(const float* x, float* y, int n, int mode) {{\n  {ONE}  switch (mode) {{\n"
+        "    case 1: y[i] = x[i]; break;\n    case 2: y[i] = 3 * x[i]; break;\n  }\n}\n",
+        ("3 * x[i]", "x[i] * x[i]"),
+        "return {'y': inputs['x'] * (3 if params.get('mode_value', 1) == 2 else 1)}",
+        {"inputs": ["x: float32 n"], "outputs": ["y: float32 n"]},
+        ["x", "y", "n", 1],
+        "mode is 2 in no case, and k.hip:7 tests that",
     ),
     "a carry from the third pass on": Poor(
         "__global__ void k(const float* x, float* y, int n) {\n  __shared__ float carry, part[64];\n"

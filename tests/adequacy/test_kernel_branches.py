@@ -130,7 +130,7 @@ def test_profiles_for_values_keep_draws_of_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kernel", "said"),
     [
-        ('#include "made.h"\nKERNELS\n', "k was not found in k.hip"),
+        ('#include "made.h"\nKERNELS\n', "k with 3 arguments was not found in k.hip"),
         (
             "__global__ void k(const float* x, float* y, int n) {\n  if (n < 0) goto end;\n"
             "  y[threadIdx.x] = x[threadIdx.x];\nend:\n  return;\n}\n",
@@ -154,3 +154,22 @@ def test_a_value_at_which_the_formula_ends_is_named_without_a_line(tmp_path: Pat
               if "in no case" in one.text]  # fmt: skip
     assert "the oracle ends" in one.text
     assert not one.edits
+
+
+def test_a_macro_that_the_spec_defines_is_a_number_of_the_kernel(tmp_path: Path) -> None:
+    poor = POOR["a case of a switch, by a number of the launch"]
+    kernel = poor.kernel.replace(", int mode", "").replace("(mode)", "(MODE)")
+    path = written(tmp_path, msgspec.structs.replace(poor, args=["x", "y", "n"]), kernel)
+    path.write_text(
+        path.read_text().replace("    scalars:", "    defines: {MODE: 1}\n    scalars:")
+    )
+    (one,) = [one for one in advised(path) if "MODE is 2 in no case" in one.text]
+    assert advice.apply(load(path), [one]) == (1, [])
+    assert not [one for one in advised(path) if "MODE is 2" in one.text]
+
+
+def test_a_name_without_a_value_is_unknown(tmp_path: Path) -> None:
+    poor = POOR["a label that is ignored"]
+    kernel = poor.kernel.replace("== skip", "== SKIPPED")
+    assert any("k.hip:5 compares t with SKIPPED, which is unknown" in one.text
+               for one in advised(written(tmp_path, poor, kernel)))  # fmt: skip

@@ -38,6 +38,9 @@ def told(values: Values, found: list[Branch]) -> list[tuple[str, float | str, in
         ("while (x[i] != 0) {}", []),
         ("if (x[i] + y[i] == 0) y[i] = 1;", []),
         ("if (y[i] == 0) y[i] = 1;", []),
+        ("if (x[i] & 6) y[i] = 1;\nif (x[i] >> 3 == 2) y[i] = 1;", []),
+        ("switch (x[i]) {\n case 4: y[i] = 1; break;\n case END: y[i] = 2; break;\n default: break; }",
+         [("==", 4, 3), ("==", -3, 4)]),
     ],
 )  # fmt: skip
 def test_branches_on_elements(
@@ -55,6 +58,10 @@ def test_branches_on_elements(
         ("float f = other;\nif (f != 0) y[i] = 0;", [("!=", 0, 3)]),
         ("if (other) y[i] = 0;", [("!=", 0, 2)]),
         ("y[i] = other;", []),
+        (
+            "switch (other) {\n case 0: y[i] = 1; break;\n case 7: y[i] = 2; }",
+            [("==", 0, 3), ("==", 7, 4)],
+        ),
         ("if (2 * other == 0) y[i] = 0;", []),
     ],
 )

@@ -98,6 +98,8 @@ def test_places_that_are_made_of_values(tmp_path: Path, body: str, indexes: bool
         ("if (other) y[i] = 1;", [0]),
         ("if (!other && n) y[i] = 1;", [0]),
         ("if (other < 0) y[i] = 1;", []),
+        ("if (other > 0) y[i] = 1;", [0]),
+        ("switch (other) { case 0: y[i] = 1; break; case 5: y[i] = 2; }", [0]),
         ("if (other == 3) y[i] = 1;", []),
     ],
 )

@@ -168,6 +168,29 @@ __global__ void axpby(const float* x, float* y, float alpha, float beta, int n) 
 """,
         [("number", "beta", 0.0)],
     ),
+    # A flag that is false.
+    "masked": (
+        """
+__global__ void masked(const float* x, float* y, int n, bool causal) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float s = 0;
+  for (int j = 0; j < n; ++j) if (!causal || j <= i) s += x[i * n + j];
+  y[i] = s;
+}
+""",
+        [("number", "causal", 0.0)],
+    ),
+    # A rate above 0.
+    "faded": (
+        """
+__global__ void faded(const float* x, float* y, float rate, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = rate > 0.f ? x[i] * (1.f - rate) : x[i];
+}
+""",
+        [("number", "rate", 0.0)],
+    ),
     # -1 by a constant's name.
     "gathered": (
         """

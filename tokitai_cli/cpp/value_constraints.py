@@ -127,9 +127,14 @@ class Values:
         found = (
             Branch(one.sign, one.other, one.told.at)
             for one in every
-            if isinstance(one.other, Polynomial) and one[:3] not in ending
+            if isinstance(one.other, Polynomial) and one[:3] not in ending and self._is_whole(one)
         )
         return list(dict.fromkeys(found))
+
+    def _is_whole(self, one: _Comparison) -> bool:
+        """Whether the element itself is compared, and not some of its bits."""
+        sides = (one.told.left, one.told.right)
+        return any(one.element in self._origins.plainly(side, bits=False) for side in sides)
 
     def branches_on(self, name: str) -> list[Branch]:
         """Comparisons of an argument by value; as a condition itself it is compared with 0."""
@@ -144,11 +149,14 @@ class Values:
         return [*found]
 
     def tested(self, name: str) -> list[float]:
-        """0 and -1 where an argument by value is compared with them, or is a condition itself."""
-        every = (
-            number_of(one.operand) for one in self.branches_on(name) if one.sign in {"==", "!="}
-        )
-        return list(dict.fromkeys(told for told in every if told in {0, -1}))
+        """0 and -1 where an argument by value equals them or not, is above 0 or not, or a condition."""
+        found = dict[float, None]()
+        for one in self.branches_on(name):
+            number = number_of(one.operand)
+            signs = {"==", "!=", ">", "<="} if number == 0 else {"==", "!="}
+            if number in {0, -1} and one.sign in signs:
+                found[number] = None
+        return list(found)
 
     def _named(self, value: Value) -> str:
         """The name that a number is, in another type too."""

@@ -171,7 +171,7 @@ class Known:
         """Numbers that the kernel compares with 0 or -1, by which it branches."""
         found: dict[str, list[float]] = {}
         for one in self.numbers if not self.origin.room and self.subject.own_shapes else ():
-            if "bool" not in one.dtypes and self.subject.host.get(one.name) is None:
+            if self.subject.host.get(one.name) is None:
                 told = self.values.tested(self.path(one.name))
                 found |= {one.name: told} if told else {}
         return found

@@ -44,12 +44,13 @@ class Goal(NamedTuple):
     first: bool
 
     def way(self, case: Case) -> Way | None:
-        """The way in a case; None where elements are compared with a size, or with what is not known."""
+        """The way in a case; None where a size bounds elements, and where the number is unknown."""
         passed = self.kernel.numbers.get(str(self.branch.operand))
         if passed is None:
             number = self.kernel.values.number(self.branch.operand)
         else:
-            number = None if passed.is_size else number_at(case, passed.text)
+            bounds = passed.is_size and self.branch.sign not in {"==", "!="}
+            number = None if bounds else number_at(case, passed.text)
         return None if number is None else ways_of(self.branch, number)[not self.first]
 
     def met(self, case: Case, arrays: Arrays) -> bool:
@@ -80,6 +81,7 @@ def of_values(loaded: LoadedSpec) -> Iterator[Advice]:
         if not cases:
             continue
         yield from of_index_draws(loaded, name, found.read)
+        yield from _unknown(loaded, name, found.read)
         goals = {
             goal: goal.met for one in found.read for goal in _goals(loaded, name, one, cases[0])
         }
@@ -89,6 +91,22 @@ def of_values(loaded: LoadedSpec) -> Iterator[Advice]:
         for buffers in dict.fromkeys(one.kernel.buffers([one.array]) for one in left):
             mine = [one for one in left if one.kernel.buffers([one.array]) == buffers]
             yield from _of_array(loaded, name, buffers, mine, cases[0])
+
+
+def _unknown(loaded: LoadedSpec, name: str, kernels: Sequence[LaunchedKernel]) -> Iterator[Advice]:
+    """Comparisons of elements with a name that nothing gives a value to."""
+    drawn = drawn_buffers(loaded.spec.variants[name])
+    for kernel in kernels:
+        known = {*kernel.facts.meanings, *kernel.facts.launch, *kernel.words}
+        for array in kernel.arrays:
+            shown = ", ".join(one for one in kernel.buffers([array]) if one in drawn)
+            for one in kernel.values.branches(array) if shown else ():
+                operand = str(one.operand)
+                if not operand.isidentifier() or operand in known:
+                    continue
+                if kernel.values.number(one.operand) is None:
+                    at = said_at(loaded, one.at)
+                    yield Advice(f"{name}: {at} compares {shown} with {operand}, which is unknown")
 
 
 def _goals(loaded: LoadedSpec, name: str, kernel: LaunchedKernel, case: Case) -> Iterator[Goal]:

@@ -12,10 +12,10 @@ from tokitai_cli.adequacy.advice.edit import Path as Place
 from tokitai_cli.core import expressions, flags, resources
 from tokitai_cli.core.errors import SpecError, TokitaiError
 from tokitai_cli.core.file_kind import is_machine_code
-from tokitai_cli.core.model.buffers import leaves_of, listed, passed_buffers, symbols_of
+from tokitai_cli.core.model.buffers import leaves_of, listed, passed_buffers
 from tokitai_cli.core.model.case import LoadedSpec
 from tokitai_cli.core.model.sizes import params_behind
-from tokitai_cli.core.model.spec import Expression, Launch
+from tokitai_cli.core.model.spec import Expression, Launch, Variant
 from tokitai_cli.cpp import kernel_names
 from tokitai_cli.cpp.body.symbolic_values import Facts, Line
 from tokitai_cli.cpp.programs import Programs
@@ -40,7 +40,8 @@ class LaunchedKernel(msgspec.Struct, eq=False):
     """A kernel as a launch runs it.
 
     words: its whole numbers and those of the launch, in the language of sizes. arrays: the spec's arrays
-    that each of its own is, and numbers what is passed by value, by how its body calls them.
+    that each of its own is, and numbers what is passed by value, or defined
+    as a macro, by how its body calls them.
     """
 
     name: str
@@ -116,7 +117,8 @@ def _kernels(loaded: LoadedSpec, name: str) -> Kernels:
         mine = [*_of_launch(loaded, name, at, kernels, program)]
         found.read += mine
         if not mine:
-            found.unread.append(f"{launch.kernel} was not found in {variant.source}")
+            told = f"{launch.kernel} with {len(launch.args)} arguments was not found"
+            found.unread.append(f"{told} in {variant.source}")
         found.unread += [f"{one.name}: {why}" for one in mine for why in one.facts.undecided]
     found.unread = list(dict.fromkeys(found.unread))
     return found
@@ -129,15 +131,16 @@ def _of_launch(
     launch = variant.launches[at]
     named = kernel_names.instance(launch.kernel)
     for kernel in kernels:
-        if kernel.name != named.last:
+        left_out = kernel.parameters[len(launch.args) :]
+        if kernel.name != named.last or not all(one.default for one in left_out):
             continue
-        if len(kernel.parameters) != len(launch.args):
+        if len(kernel.parameters) < len(launch.args):
             continue
         facts = facts_of(program, kernel, bound_types(kernel, [*(named.arguments or ())]))
         if not facts.words:
             continue
         arrays, numbers = _arguments(loaded, name, at, kernel)
-        words = _extents(launch) | {key: str(told) for key, told in variant.defines.items()}
+        words = _extents(launch)
         for path, passed in numbers.items():
             words[path] = f"({passed.text})" if " " in passed.text else passed.text
         constants = {key: told for key, told in constants_of(program).items() if key not in words}
@@ -172,17 +175,20 @@ def _extents(launch: Launch) -> dict[str, str]:
     }
 
 
+def _variables(variant: Variant) -> dict[str, tuple[str, ...]]:
+    """Arrays that are variables of the source, by their names there without namespaces."""
+    own = {name: name for name in variant.symbols}
+    buffers = {**variant.inputs, **variant.outputs, **variant.inout}
+    own |= {one.symbol: name for name, one in buffers.items() if one.symbol}
+    return {full.rpartition("::")[2]: (name,) for full, name in own.items()}
+
+
 def _arguments(
     loaded: LoadedSpec, name: str, at: int, kernel: Kernel
 ) -> tuple[dict[str, tuple[str, ...]], dict[str, Passed]]:
     """Arrays and numbers by how the body calls them."""
     variant, sizes = loaded.spec.variants[name], _sizes(loaded, name)
-    arrays: dict[str, tuple[str, ...]]
-    arrays = {full.rpartition("::")[2]: (full,) for full in symbols_of(variant)}
-    buffers = {**variant.inputs, **variant.outputs, **variant.inout, **variant.symbols}
-    for own, buffer in buffers.items():
-        if buffer.symbol:
-            arrays[buffer.symbol.rpartition("::")[2]] = (own,)
+    arrays = _variables(variant)
     numbers: dict[str, Passed] = {}
 
     def put(path: str, given: Expression, place: Place) -> None:
@@ -202,8 +208,10 @@ def _arguments(
         else:
             numbers[path] = Passed(path, told, place, sizes(told))
 
+    for macro, value in variant.defines.items():
+        put(macro, value, ("variants", name, "defines", macro))
     for index, (parameter, given) in enumerate(
-        zip(kernel.parameters, variant.launches[at].args, strict=True)
+        zip(kernel.parameters, variant.launches[at].args, strict=False)
     ):
         put(parameter.name, given, ("variants", name, "launches", at, "args", index))
     return arrays, numbers

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tokitai_cli.adequacy.advice.drawn_values import cases_of_suites, fits, number_at
 from tokitai_cli.adequacy.advice.edit import Advice, Edit
-from tokitai_cli.adequacy.advice.launched_kernels import Passed, kernels_in, said_at
+from tokitai_cli.adequacy.advice.launched_kernels import LaunchedKernel, Passed, kernels_in, said_at
 from tokitai_cli.adequacy.advice.made_params import free_name, of_whole
 from tokitai_cli.adequacy.advice.suite_shapes import suite_of
 from tokitai_cli.core import expressions
@@ -47,17 +47,21 @@ def untested(loaded: LoadedSpec, name: str) -> list[Untested]:
     for kernel in kernels_in(loaded, name).read if cases else ():
         for path, passed in kernel.numbers.items():
             values = [number_at(case, passed.text) for case in cases]
-            if passed.is_size or None in values:
-                continue
-            for branch in kernel.values.branches_on(path):
-                number = kernel.values.number(branch.operand)
-                for way in () if number is None else ways_of(branch, number):
-                    taken = any(value is not None and way.takes(value) for value in values)
-                    if not taken and _fits(loaded, name, passed, way.value):
-                        one = Untested(passed, way, said_at(loaded, way.at))
-                        key = passed.text if passed.text.isidentifier() else path
-                        found.setdefault((key, way.value), one)
+            key = passed.text if passed.text.isidentifier() else path
+            for way in () if passed.is_size or None in values else _ways(kernel, path):
+                taken = any(value is not None and way.takes(value) for value in values)
+                if not taken and _fits(loaded, name, passed, way.value):
+                    one = Untested(passed, way, said_at(loaded, way.at))
+                    found.setdefault((key, way.value), one)
     return list(found.values())
+
+
+def _ways(kernel: LaunchedKernel, path: str) -> list[Way]:
+    """Ways at comparisons of an argument with numbers, those that one value alone takes in front."""
+    branches = kernel.values.branches_on(path)
+    numbers = ((one, kernel.values.number(one.operand)) for one in branches)
+    every = [way for one, number in numbers if number is not None for way in ways_of(one, number)]
+    return sorted(every, key=lambda way: way.sign != "==")
 
 
 def _fits(loaded: LoadedSpec, name: str, passed: Passed, value: float) -> bool:

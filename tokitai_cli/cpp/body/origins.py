@@ -108,8 +108,11 @@ class Origins:
             {name: frozenset({told.array}) for name, told in every if isinstance(told, Loaded)}
         )
 
-    def plainly(self, value: Value) -> Iterator[Loaded]:
-        """Elements that a value is, or one of several of it: in another type, or its high bits."""
+    def plainly(self, value: Value, *, bits: bool = True) -> Iterator[Loaded]:
+        """Elements that a value is, or one of several of it, in another type too.
+
+        bits: its high bits, or some of its bits, as well.
+        """
         waiting, seen = [value], set[Atom]()
         while waiting:
             atom = _alone(waiting.pop(0))
@@ -117,12 +120,14 @@ class Origins:
                 continue
             seen.add(atom)
             if isinstance(atom, Quotient):
-                waiting += [atom.dividend] if atom.divisor.number is not None else []
+                whole = bits and atom.divisor.number is not None
+                waiting += [atom.dividend] if whole else []
                 continue
             told = self.meaning(atom)
             if isinstance(told, Loaded):
                 yield told
-            if told is not None and (not isinstance(told, Applied) or is_same(told)):
+            partly = isinstance(told, Applied) and told.operator in _OF_BITS and not bits
+            if told is not None and not partly and (not isinstance(told, Applied) or is_same(told)):
                 waiting += self.parts(told)
 
     def _atoms(self, value: Value) -> Set[Atom]:

@@ -238,8 +238,8 @@ def _called_constructor(walk: Walk, declarator: Node, told: str) -> None:
 # Branches
 
 
-def _condition(walk: Walk, node: Node | None) -> Condition:
-    """What holds where a condition does, and where it does not."""
+def _decider(walk: Walk, node: Node | None) -> Value:
+    """The value between the parentheses of a branch."""
     start = child(node, "initializer")
     if start is not None:
         walk.execute(start)
@@ -247,7 +247,12 @@ def _condition(walk: Walk, node: Node | None) -> Condition:
     if inner is not None and inner.type == "declaration":
         walk.execute(inner)
         return Condition((), (), "")
-    test = walk.evaluate(inner)
+    return walk.evaluate(inner)
+
+
+def _condition(walk: Walk, node: Node | None) -> Condition:
+    """What holds where a condition does, and where it does not."""
+    test = _decider(walk, node)
     walk.facts.note_condition(test)
     if isinstance(test, Condition):
         return test
@@ -297,10 +302,11 @@ def _taken(walk: Walk, node: Node, holds: bool) -> bool:
 
 def _switch(walk: Walk, node: Node) -> bool:
     """Each case begins as the switch does, or as the case before it ends."""
-    _condition(walk, child(node, "condition"))
+    decider = _decider(walk, child(node, "condition"))
     before, outer = dict(walk.store), walk.breaks
     walk.breaks = []
     for case in named(child(node, "body")):
+        _note_label(walk, decider, case)
         join(walk, before, walk.store)
         walk.scopes.append({})
         mark = len(walk.guards)
@@ -313,6 +319,15 @@ def _switch(walk: Walk, node: Node) -> bool:
     for end in ends:
         join(walk, walk.store, end)
     return True
+
+
+def _note_label(walk: Walk, decider: Value, case: Node) -> None:
+    """Note that a case is for a value of what decides; `default` is for no certain one."""
+    label = child(case, "value") if case.type == "case_statement" else None
+    outer, walk.at = walk.at, case
+    if label is not None and isinstance(decider, Polynomial):
+        walk.note("==", decider, walk.evaluate(label))
+    walk.at = outer
 
 
 def _loop(walk: Walk, node: Node) -> bool:
