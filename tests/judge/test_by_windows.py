@@ -20,7 +20,7 @@ from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles import references
-from tokitai_cli.oracles.variants import by_rows, by_windows, row_fields
+from tokitai_cli.oracles.variants import by_windows, row_fields, row_layout
 
 CASES: tuple[tuple[str, str, str, Mapping[str, int]], ...] = (
     ("softmax", "fwd", "normal", {"rows": 200, "cols": 600}),
@@ -31,16 +31,18 @@ CASES: tuple[tuple[str, str, str, Mapping[str, int]], ...] = (
     ("cross-entropy", "bwd", "normal", {"rows": 133, "cols": 900}),
     ("rmsnorm", "fwd-bf16", "normal", {"rows": 200, "cols": 600}),
     ("embedding", "bwd", "out-of-range", {"queries": 400, "dim": 500, "vocab": 410}),
+    ("attention", "causal-fwd", "normal", {"heads": 18, "queries": 120, "keys": 130, "dim": 48}),
 )
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (by_rows, row_fields):
+    for module in (row_layout, row_fields):
         monkeypatch.setattr(module, "PART", 1 << 15)
-    for module in (by_rows, by_windows):  # blocks within which a formula's own all lie
+    for module in (row_layout, by_windows):  # blocks within which a formula's own all lie
         monkeypatch.setattr(module, "BLOCK", 1 << 13)
-    monkeypatch.setattr(by_rows, "_BLOCK", 1 << 13)
+    monkeypatch.setattr(row_layout, "_BLOCK", 1 << 13)
+    monkeypatch.setattr(row_layout, "_WORTH", 1 << 16)
     monkeypatch.setattr(workers, "_may_fork", lambda: True)  # whatever threads pytest has
 
 

@@ -14,7 +14,7 @@ from tokitai_cli.oracles.formula.kept import keeping
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import answer as answers
 from tokitai_cli.oracles.variants import by_rows as rows_module
-from tokitai_cli.oracles.variants import wrong_outputs
+from tokitai_cli.oracles.variants import row_layout, wrong_outputs
 from tokitai_cli.oracles.variants.answer import answer, evaluated
 from tokitai_cli.oracles.variants.replay import replay
 from tokitai_cli.oracles.variants.request import FormulaCall, Function, Request, request_of
@@ -55,9 +55,9 @@ def bits(parts: ArrayParts) -> dict[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_module, "PART", 1 << 13)
-    monkeypatch.setattr(rows_module, "_BLOCK", 1 << 9)
-    monkeypatch.setattr(rows_module, "BLOCK", 1 << 9)
+    monkeypatch.setattr(row_layout, "PART", 1 << 13)
+    monkeypatch.setattr(row_layout, "_BLOCK", 1 << 9)
+    monkeypatch.setattr(row_layout, "BLOCK", 1 << 9)
 
 
 @pytest.mark.parametrize("kind", ["normal", "special", "equal"])
@@ -99,7 +99,7 @@ def test_a_block_is_evaluated_once_for_reference_and_both_bounds(threads: int) -
     x = np.random.default_rng(1).standard_normal((ROWS, COLUMNS)).astype(np.float16)
     call, request = case_of(counted, x)
     formula = recorded(call, request)
-    layout = rows_module.layout_of(call, request, formula)
+    layout = row_layout.layout_of(call, request, formula)
     assert layout is not None
     rows.clear()
     with parallel.sharing(threads):
@@ -367,3 +367,69 @@ def test_named_rows_that_hang_together_are_not_taken_apart(function: Function) -
     formula = recorded(call, request)
     assert rows_module.by_rows(call, request, formula, answers._sides) is None
     assert bits(answer(call, request)["y"]).items() >= bits(evaluated(call, request)["y"]).items()
+
+
+HEADS = 12
+
+
+def attended(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    """A product of each head's own matrices, larger than what is read and written."""
+    scores = inputs["q"] @ inputs["k"].swapaxes(-1, -2)
+    terms = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return {"y": (terms @ inputs["k"]) / terms.sum(axis=-1, keepdims=True)}
+
+
+def of_all_heads(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+    return {"y": attended(params, inputs, scalars)["y"] - inputs["q"].mean(axis=0)}
+
+
+def heads_case(function: Function, heads: int) -> tuple[FormulaCall, Request]:
+    rng = np.random.default_rng(4)
+    q, k = (rng.standard_normal((heads, 60, 8)).astype(np.float16) for _ in range(2))
+    asks = {
+        "outputs": {"y": "float16"},
+        "precision": {},
+        "shapes": {name: ["heads", "n", "dim"] for name in ("q", "k", "y")},
+    }
+    call = FormulaCall(function, {"heads": heads, "n": 60, "dim": 8}, {"q": q, "k": k}, {})
+    return call, request_of(asks, __file__)
+
+
+@pytest.mark.parametrize("heads", [HEADS, 90])
+def test_products_within_rows_are_made_row_by_row(
+    heads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_layout, "_WORTH", 1)
+    monkeypatch.setattr(row_layout, "SHARED", 1 << 11)
+    monkeypatch.setattr(wrong_outputs, "SHARED", 1 << 11)
+    monkeypatch.setattr(wrong_outputs, "_WHOLE", 1 << 10)
+    most: list[int] = []
+
+    def counted(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
+        most.append(len(inputs["q"]))
+        return attended(params, inputs, scalars)
+
+    call, request = heads_case(counted, heads)
+    formula = recorded(call, request)
+    assert formula.sample is not None
+    assert formula.sample.longest == 60 * 60
+    layout = row_layout.layout_of(call, request, formula)
+    assert layout is not None
+    assert not layout.products
+    assert layout.one_by_one
+    found = answer(call, request, formula)["y"]
+    assert max(most) == 2  # beside another one
+    whole, _ = heads_case(attended, heads)
+    right = evaluated(whole, request)["y"]
+    assert found.reference.tobytes() == right.reference.tobytes()
+    mine, other = found.errors(), right.errors()
+    assert mine is not None
+    assert other is not None
+    assert [one.tobytes() for one in mine] == [one.tobytes() for one in other]
+
+
+def test_heads_that_hang_together_are_not_taken_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_layout, "_WORTH", 1)
+    call, request = heads_case(of_all_heads, HEADS)
+    formula = recorded(call, request)
+    assert rows_module.by_rows(call, request, formula, answers._sides) is None

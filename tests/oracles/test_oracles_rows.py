@@ -20,7 +20,7 @@ from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import MAY_BE_ANYTHING, MUST_BE_NAN, overflow_class, round_to
 from tokitai_cli.judge import judge
 from tokitai_cli.oracles import references
-from tokitai_cli.oracles.variants import by_rows
+from tokitai_cli.oracles.variants import row_layout
 
 U = mpmath.mpf(2) ** -24
 FLUSHED = mpmath.mpf(2) ** -126
@@ -502,9 +502,9 @@ def test_stored_outputs_of_a_large_case_are_taken_some_rows_at_a_time(
     arrays = arrays_of(case)
     found = []
     for part in (1 << 21, 300):
-        monkeypatch.setattr(by_rows, "PART", part)
-        monkeypatch.setattr(by_rows, "_BLOCK", part)
-        monkeypatch.setattr(by_rows, "BLOCK", min(part, 1 << 9))
+        monkeypatch.setattr(row_layout, "PART", part)
+        monkeypatch.setattr(row_layout, "_BLOCK", part)
+        monkeypatch.setattr(row_layout, "BLOCK", min(part, 1 << 9))
         got = references.expect(case, arrays)
         assert got["y"].refine is not None
         found.append(got["y"].refine({"mean": got["mean"].reference.astype(np.float32)}))

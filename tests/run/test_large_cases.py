@@ -12,7 +12,7 @@ import pytest
 from tests.runs import derived_spec, run, shipped_tree
 from tokitai_cli.core import resources
 from tokitai_cli.core.deferred import NotByRowsError
-from tokitai_cli.oracles.variants import by_rows, by_windows, row_fields, row_windows
+from tokitai_cli.oracles.variants import by_windows, row_fields, row_layout, row_windows
 from tokitai_cli.run import prepare
 
 # Elements of some rows are zeroed; one of a run whose columns are permuted, as these are drawn.
@@ -29,11 +29,11 @@ PROPERTIES = [
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (by_rows, row_fields):
+    for module in (row_layout, row_fields):
         monkeypatch.setattr(module, "PART", 1 << 15)
-    for module in (by_rows, by_windows):
+    for module in (row_layout, by_windows):
         monkeypatch.setattr(module, "BLOCK", 1 << 13)
-    monkeypatch.setattr(by_rows, "_BLOCK", 1 << 13)
+    monkeypatch.setattr(row_layout, "_BLOCK", 1 << 13)
 
 
 def evidence_of(folder: Path, fault: str, **options: Any) -> Any:

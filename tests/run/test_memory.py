@@ -20,6 +20,7 @@ LARGE = {
     "softmax": ("fwd", {"rows": 1024, "cols": 8192}),
     "layernorm": ("fwd", {"rows": 2048, "cols": 4096}),
     "gemm-bw": ("grad-a", {"m": 1024, "n": 1024, "k": 1024}),
+    "attention": ("causal-fwd", {"heads": 16, "queries": 512, "keys": 512, "dim": 128}),
     "embedding": ("bwd", {"queries": 4096, "dim": 2048, "vocab": 4096}),
 }
 
@@ -77,6 +78,7 @@ def test_outputs_of_equal_bytes_are_kept_once() -> None:
         ("layernorm", 2, 1.0),
         ("gemm-bw", 2, 1.0),
         ("embedding", 2, 0.9),
+        ("attention", 2, 1.1),
     ],
 )
 def test_a_large_case_holds_no_more_than_is_said(

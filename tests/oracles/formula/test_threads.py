@@ -30,7 +30,7 @@ def correlated(params: Any, inputs: Any, scalars: Any) -> Mapping[str, Any]:
 def test_any_number_of_threads_gives_the_same_bits(
     special: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "_SHARED", 1 << 10)
+    monkeypatch.setattr(parts, "SHARED", 1 << 10)
     monkeypatch.setattr(parts, "_TOGETHER", 2)
     monkeypatch.setattr(parts, "BLOCK", 1 << 8)
     x = np.random.default_rng(1).standard_normal((300, 70)).astype(np.float16)
@@ -64,7 +64,7 @@ def test_sums_by_index_are_the_same_by_rows(
     kind: str, start: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scattered, "BLOCK", 64)
-    monkeypatch.setattr(parts, "_SHARED", 1)
+    monkeypatch.setattr(parts, "SHARED", 1)
     index = np.random.default_rng(3).integers(-30, 30, 90)
     before = np.zeros((30, 4, 5))
     if start == "some":

@@ -32,7 +32,7 @@ MORE = 1 + 2.0**-20
 BLOCK = 1 << 15
 # Elements from which blocks are shared out to threads, so many at a time: Python's own part of a
 # block is done by one thread after the other.
-_SHARED, _TOGETHER = 1 << 21, 8
+SHARED, _TOGETHER = 1 << 20, 8
 
 
 class Parts(NamedTuple):
@@ -205,7 +205,7 @@ def shared_out(
     work: Callable[[_Index], _Result], every: Iterable[_Index], size: int
 ) -> Iterator[_Result]:
     """What `work` returns for each block, in order; those of `size` elements together by threads."""
-    if size < _SHARED or parallel.threads() == 1:
+    if size < SHARED or parallel.threads() == 1:
         yield from map(work, every)
         return
     waiting = iter(every)

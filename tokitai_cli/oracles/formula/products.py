@@ -106,14 +106,22 @@ def _of_points(a: Floats, b: Floats, value: Floats) -> Parts | Around:
 
 def _of_intervals(a: Parts, b: Parts, value: Floats) -> Parts:
     """Product where operands have errors: those too are multiplied."""
-    count, size_a, size_b = a.v.shape[-1], np.abs(a.v), np.abs(b.v)
-    away_a, away_b = np.maximum(a.hi - a.v, a.v - a.lo), np.maximum(b.hi - b.v, b.v - b.lo)
+    count, sizes = a.v.shape[-1], [np.abs(x.v) for x in (a, b)]
+    size = np.matmul(*sizes)
+    for one, x in zip(sizes, (a, b), strict=True):  # in place: one may be the largest array of all
+        np.add(one, _away(x), out=one)
     # What (A + ra)(B + rb) - A B loses as a difference of two products is nothing beside gamma.
-    largest = (size_a + away_a) @ (size_b + away_b)
+    largest = np.matmul(*sizes)
     error = largest * _gamma(count, 1)
-    error += np.maximum(largest - size_a @ size_b, 0.0)
+    error += np.maximum(largest - size, 0.0)
     error += 2 * count * current().least
     return _around(value, error, largest)
+
+
+def _away(a: Parts) -> Floats:
+    """How far the ends lie from the value at most."""
+    away: Floats = np.asarray(a.hi - a.v)
+    return np.maximum(away, a.v - a.lo, out=away)
 
 
 def _gamma(count: int, rounded: int) -> float:

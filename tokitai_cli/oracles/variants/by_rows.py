@@ -6,10 +6,9 @@ A block's temporaries stay in a core's cache, and no more than the answer is eve
 from __future__ import annotations
 
 import functools
-import math
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,69 +16,29 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core import parallel
 from tokitai_cli.oracles.formula.kept import keeping
-from tokitai_cli.oracles.formula.parts import BLOCK
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
 from tokitai_cli.oracles.variants import row_blocks
 from tokitai_cli.oracles.variants.replay import replay as in_single
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
+from tokitai_cli.oracles.variants.row_layout import Layout, Piece, layout_of, strided
 from tokitai_cli.oracles.variants.single_product import is_product_by_rows
-from tokitai_cli.oracles.variants.wrong_formulas import PRODUCTS, Recorded
+from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 
-# Elements of the outputs in a part, of which sides are told where the two differ anywhere in it.
-PART = 1 << 21
-# Elements of the longest rows in a block, and rows that a formula is recorded on.
-_BLOCK = 1 << 17
-_FEW = (16, 61)
 # What every piece has, where one of them has it.
 EVERYWHERE = ("reference", "error_below", "error_above", "error_probable")
 
 # What the formula gives of some rows, and whether each output's sides are alike.
 Evaluated = tuple[dict[str, ArrayParts], dict[str, bool]]
 Evaluate = Callable[[FormulaCall, Request], Evaluated]
+_Index = TypeVar("_Index")
+_Result = TypeVar("_Result")
 
 
-class Sample(msgspec.Struct):
-    """Some rows of a large case, and what the formula gives of these alone in float64."""
-
-    param: str
-    rows: NDArray[np.int64]
-    values: Mapping[str, NDArray[Any]]
-    #: Whether it was seen that rows have the same values beside any others.
-    independent: bool = False
-
-
-class Piece(NamedTuple):
-    """Rows that are evaluated at once, and the part that they belong to."""
-
-    part: int
-    rows: slice
-
-
-def recorded_on_rows(
-    call: FormulaCall, request: Request, record: Callable[[FormulaCall], Recorded]
-) -> tuple[Recorded, Sample] | None:
-    """What the formula of a large case consists of, from a few of its rows.
-
-    None where the case is small, or where more rows are other operations or longer sums.
-    """
-    param = _param_of(call, request)
-    if not param:
-        return None
-    count = call.params[param]
-    few, more = _FEW[0], max(_FEW[1], BLOCK // max(longest_row(call, request, param), 1))
-    if count <= more:
-        return None
-    found = []
-    for number in (few, more):
-        rows = row_blocks.some_rows(call, request, param, number)
-        try:
-            found.append(record(row_blocks.with_rows(call, request, param, rows)))
-        except row_blocks.TOO_FEW:
-            return None
-    less, formula = found
-    if less.operations != formula.operations or less.behind != formula.behind:
-        return None
-    return formula, Sample(param, rows, formula.values)
+def each(
+    layout: Layout, work: Callable[[_Index], _Result], of: Iterable[_Index]
+) -> Iterator[_Result]:
+    """What `work` returns for each piece, or each group of rows, in order."""
+    return map(work, of) if layout.one_by_one else parallel.in_order(work, of)
 
 
 def by_rows(
@@ -97,7 +56,7 @@ def by_rows(
     layout = layout_of(call, request, formula)
     if layout is None:
         return None
-    sample, shapes, pieces, products = layout
+    sample, shapes, pieces = layout.sample, layout.shapes, layout.pieces
     only_error = only_error and sample.independent
     whole = Whole(shapes, pieces)
 
@@ -108,9 +67,7 @@ def by_rows(
             whole.put(piece, _one_error(parts) if only_error else parts, alike)
         return found is not None
 
-    # The parts of a product take all threads, one after the other.
-    each = map if products else parallel.in_order
-    if not all(each(look, pieces)):
+    if not all(each(layout, look, pieces)):
         return None
     parts = whole.parts()
     if not sample.independent:
@@ -118,8 +75,9 @@ def by_rows(
             is_product_by_rows(call, request, sample.param)
             or all(
                 each(
+                    layout,
                     functools.partial(_alike_beside, call, request, sample.param, parts),
-                    _strided(pieces),
+                    strided(pieces),
                 )
             )
         )
@@ -133,13 +91,13 @@ def replay_by_rows(
     layout = layout_of(call, request, formula)
     if layout is None or layout.products:
         return None
-    sample, shapes, pieces, _ = layout
+    sample, shapes, pieces = layout.sample, layout.shapes, layout.pieces
 
     def look(piece: Piece) -> dict[str, NDArray[Any]]:
         return in_single(row_blocks.with_rows(call, request, sample.param, piece.rows).call)
 
     found: dict[str, NDArray[Any]] = {}
-    for piece, values in zip(pieces, parallel.in_order(look, pieces), strict=True):
+    for piece, values in zip(pieces, each(layout, look, pieces), strict=True):
         for name, shape in shapes.items():
             if name not in found:
                 found[name] = np.empty(shape, values[name].dtype)
@@ -147,89 +105,12 @@ def replay_by_rows(
     return found
 
 
-class Layout(NamedTuple):
-    """A case that is taken apart: its sample, the outputs' shapes, and the pieces in order."""
-
-    sample: Sample
-    shapes: dict[str, tuple[int, ...]]
-    pieces: list[Piece]
-    #: Whether it has products: BLAS adds in an order that hangs on their size, so that pieces are
-    #: whole parts, and has threads of its own.
-    products: bool
-
-
-def layout_of(call: FormulaCall, request: Request, formula: Recorded) -> Layout | None:
-    """How the case is taken apart; None for one that is small, or has other rows than its outputs'."""
-    sample = formula.sample
-    if sample is None or sample.values.keys() != request.outputs.keys():
-        return None
-    count, shapes = call.params[sample.param], dict[str, tuple[int, ...]]()
-    for name, values in sample.values.items():
-        if not values.ndim or values.shape[0] != sample.rows.size:
-            return None
-        shapes[name] = (count, *values.shape[1:])
-    products = any(one.name in PRODUCTS for one in formula.operations)
-    size = sum(math.prod(shape) for shape in shapes.values())
-    if not products:  # few outputs of long rows are as much work
-        size = max(size, count * longest_row(call, request, sample.param))
-    if size < 2 * PART:
-        return None
-    step = count if products else _step(longest_row(call, request, sample.param))
-    return Layout(sample, shapes, list(_pieces(count, size // PART, step)), products)
-
-
-def _param_of(call: FormulaCall, request: Request) -> str:
-    """The param that counts the rows of a case that may be large; "" for none."""
-    param = row_blocks.param_of(call, request)
-    if not param or "float64" in request.outputs.values():
-        return ""
-    extents = [array.size for array in call.inputs.values()]
-    extents += [row_blocks.elements(call, request, name) for name in request.outputs]
-    large = max(extents) >= 2 * PART or call.params[param] * 2 >= PART
-    return param if large else ""
-
-
-def longest_row(call: FormulaCall, request: Request, param: str) -> int:
-    """Elements of the longest row, of inputs and outputs."""
-    count = max(call.params[param], 1)
-    rows = [row_blocks.elements(call, request, name) // count for name in request.outputs]
-    naming = row_blocks.naming_of(call, request, param)
-    counts = {param, naming.counted if naming else param}
-    rows += [
-        array.size // count
-        for name, array in call.inputs.items()
-        if counts & set(request.shapes.get(name, ()))
-    ]
-    return max(rows, default=1)
-
-
-def _step(longest: int) -> int:
-    """Rows of a block: as many as whole blocks of the formula's own, which begin where rows do."""
-    step = max(BLOCK // max(longest, 1), 1)
-    return step * max(1, _BLOCK // (step * max(longest, 1)))
-
-
-def _pieces(count: int, parts: int, step: int) -> Iterator[Piece]:
-    start = 0
-    for part, size in enumerate(one.size for one in np.array_split(np.arange(count), parts)):
-        for first in range(start, start + size, step):
-            yield Piece(part, slice(first, min(first + step, start + size)))
-        start += size
-
-
-def _strided(pieces: list[Piece]) -> Iterator[NDArray[np.int64]]:
-    """All rows in as many groups as there are pieces, neighbours in different ones."""
-    count = pieces[-1].rows.stop
-    for first in range(len(pieces)):
-        yield np.arange(first, count, len(pieces))
-
-
 def _alike_beside(
     call: FormulaCall,
     request: Request,
     param: str,
     parts: Mapping[str, ArrayParts],
-    rows: NDArray[np.int64],
+    rows: slice,
 ) -> bool:
     """Whether rows have the values in `parts` beside other rows too: else rows are correlated."""
     values = row_blocks.in_double(call, request, param, rows)
@@ -237,7 +118,7 @@ def _alike_beside(
 
 
 def _alike(
-    parts: Mapping[str, ArrayParts], values: Mapping[str, Any], rows: NDArray[np.int64]
+    parts: Mapping[str, ArrayParts], values: Mapping[str, Any], rows: NDArray[np.int64] | slice
 ) -> bool:
     """Whether the outputs have these values in these rows."""
     return all(

@@ -20,8 +20,9 @@ from tokitai_cli.core.larger_of import larger_of, least_of
 from tokitai_cli.core.workers import Workers
 from tokitai_cli.oracles.formula.parts import BLOCK
 from tokitai_cli.oracles.output_parts import ArrayParts, OutputParts
-from tokitai_cli.oracles.variants.by_rows import Piece, by_rows
+from tokitai_cli.oracles.variants.by_rows import by_rows
 from tokitai_cli.oracles.variants.row_fields import Fields, Outputs, RowFields, Stored
+from tokitai_cli.oracles.variants.row_layout import Piece
 from tokitai_cli.oracles.variants.row_windows import RowWindows, Window, bring_together, parts_of
 
 # Blocks that are kept after they were evaluated again, and that one array of places may ask for.

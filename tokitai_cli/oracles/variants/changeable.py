@@ -186,7 +186,8 @@ def recorded(call: Call, file: str) -> Recorded:
     behind = {name: x.behind for name, x in result.items() if isinstance(x, Changeable)}
     values = _values(result)
     tape.steps.end({name: _bare(x, by_slot=True) for name, x in result.items()}, values)
-    return Recorded(tape.operations, behind, values, tape.work, steps=tape.steps)
+    largest = (tape.largest, tape.matrices)
+    return Recorded(tape.operations, behind, values, tape.work, *largest, steps=tape.steps)
 
 
 def outputs(call: Call, change: Change, steps: Steps | None = None) -> dict[str, Array]:

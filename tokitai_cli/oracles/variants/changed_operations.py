@@ -42,8 +42,11 @@ class Counting(Protocol):
     def is_repeating(self) -> bool:
         """Whether what it is given must stay as it is."""
 
-    def next(self, name: str, work: int, terms: int = 0) -> str | None:
+    def next(self, name: str, work: int, terms: int = 0, elements: int | None = None) -> str | None:
         """The change of the operation that comes now, if any."""
+
+    def multiplies(self, extents: tuple[int, ...]) -> None:
+        """Note the extents of the matrices of a product."""
 
 
 def added_at(tape: Counting, values: Array, index: Any, added: Any) -> Array:
@@ -53,7 +56,8 @@ def added_at(tape: Counting, values: Array, index: Any, added: Any) -> Array:
     is_list = index.ndim == 1 and index.dtype.kind in "iu" and added.ndim > 0
     counts = np.bincount(index % max(len(values), 1)) if is_list and index.size else np.zeros(1)
     terms = int(counts.max()) + bool(values.any())
-    kind = tape.next("add.at", _SCATTERED * added.size, terms)
+    elements = max(added.size, values.size)
+    kind = tape.next("add.at", _SCATTERED * added.size, terms, elements)
     if kind in OF_SUMS and is_list:
         add_without(values, index, added, kind)
     else:
@@ -136,9 +140,14 @@ def _reduced(
     if tape.is_recording:
         result = _recorded(name, function, plain, kwargs)
         terms = _terms(name, plain, np.size(result))
-        is_product = name in PRODUCTS
+        if name not in PRODUCTS:
+            tape.next(name, np.size(plain[0]), terms)
+            return result
+        # Of a stack of matrices, those of each alone.
+        last = -2 if name == "matmul" else 0
+        tape.multiplies(tuple(extent for x in plain for extent in np.shape(x)[last:]))
         multiplications = np.size(result) * terms // _PER_ELEMENT
-        tape.next(name, multiplications if is_product else np.size(plain[0]), terms)
+        tape.next(name, multiplications, terms, np.size(result))
         return result
     kind = tape.next(name, 0)
     if kind == "summed":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,6 +107,21 @@ def in_double(
         return with_rows(call, request, param, rows).in_double()
     except TOO_FEW:
         return None
+
+
+def by_steps(
+    call: FormulaCall,
+    request: Request,
+    param: str,
+    step: int,
+    ask: Callable[[FormulaCall], Mapping[str, NDArray[Any]]],
+) -> Mapping[str, NDArray[Any]]:
+    """What `ask` gives of the outputs' rows, so many at a time; 0: of all of them at once."""
+    if not step or step >= call.params[param]:
+        return ask(call)
+    starts = range(0, call.params[param], step)
+    found = [ask(with_rows(call, request, param, slice(at, at + step))) for at in starts]
+    return {name: np.concatenate([one[name] for one in found]) for name in request.outputs}
 
 
 def _along(

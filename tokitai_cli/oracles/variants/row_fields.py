@@ -14,17 +14,9 @@ from tokitai_cli.core.deferred import Floats, NotByRowsError
 from tokitai_cli.core.dtypes import FORMATS
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import row_blocks
-from tokitai_cli.oracles.variants.by_rows import (
-    EVERYWHERE,
-    PART,
-    Evaluate,
-    Layout,
-    Piece,
-    layout_of,
-    longest_row,
-    looked_at,
-)
+from tokitai_cli.oracles.variants.by_rows import EVERYWHERE, Evaluate, looked_at
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
+from tokitai_cli.oracles.variants.row_layout import PART, Layout, Piece, layout_of
 from tokitai_cli.oracles.variants.wrong_formulas import Recorded
 
 # An output beside the large one has at most this share of its elements: it is kept whole.
@@ -69,7 +61,7 @@ class RowFields:
         sizes = {name: math.prod(shape) for name, shape in layout.shapes.items()}
         self.large = max(sizes, key=lambda name: sizes[name])
         self.width = math.prod(layout.shapes[self.large][1:])
-        self.longest = longest_row(call, request, layout.sample.param)
+        self.longest = layout.sample.longest
         self.names = EVERYWHERE if request.probable else EVERYWHERE[:-1]
 
     @property
@@ -134,7 +126,7 @@ def row_fields(
 ) -> RowFields | None:
     """The case taken apart so; None for one without a large output of independent rows."""
     layout = layout_of(call, request, formula)
-    if layout is None or layout.products or request.precision.outputs or request.precision.forms:
+    if layout is None or layout.one_by_one or request.precision.outputs or request.precision.forms:
         return None
     formats = [FORMATS.get(request.outputs[name]) for name in layout.shapes]
     if any(form is None or form.overflows != "infinity" for form in formats):
@@ -142,6 +134,8 @@ def row_fields(
     sizes = sorted(math.prod(shape) for shape in layout.shapes.values())
     if sizes[-1] < PART or sum(sizes[:-1]) * _SMALL > sizes[-1]:
         return None
+    if call.params[layout.sample.param] < 2 * (layout.pieces[-1].part + 1):
+        return None  # a row of a part is seen beside another one of it
     return RowFields(call, request, formula, layout, evaluate)
 
 

@@ -17,8 +17,9 @@ from tokitai_cli.core.deferred import Floats, NotByRowsError
 from tokitai_cli.core.workers import Workers
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import row_blocks
-from tokitai_cli.oracles.variants.by_rows import Piece, Whole
+from tokitai_cli.oracles.variants.by_rows import Whole
 from tokitai_cli.oracles.variants.row_fields import Fields, RowFields, Stored
+from tokitai_cli.oracles.variants.row_layout import Piece, strided
 
 # Elements of a window that are at most still needed with the next one, beside a part and two rows.
 _NEEDED = 1 << 17
@@ -137,9 +138,9 @@ class RowWindows:
         values = {name: sample.values[name][within] for name in references}
         if not alike(sample.rows[within] - first, values):
             raise NotByRowsError
-        count = len(self.parts[window.part])
-        for start, (is_alike, small) in enumerate(self._beside.in_order(range(count))):
-            if not is_alike or not alike(slice(start, None, count), small):
+        groups = list(strided(self.parts[window.part]))
+        for some, (is_alike, small) in zip(groups, self._beside.in_order(groups), strict=True):
+            if not is_alike or not alike(_within(some, first), small):
                 raise NotByRowsError
 
     def _reference(self, window: Window) -> NDArray[np.float64]:
@@ -149,19 +150,18 @@ class RowWindows:
         part = window.fields["reference"][first * rows.width - window.start :]
         return part.reshape(last - first, *rows.layout.shapes[rows.large][1:])
 
-    def _values_beside(self, start: int) -> tuple[bool, dict[str, NDArray[Any]]]:
-        """Rows of the window's part beside others, as many apart as there are pieces.
+    def _values_beside(self, some: slice) -> tuple[bool, dict[str, NDArray[Any]]]:
+        """Rows of the window's part beside others.
 
         Whether the large output's are alike, and the values of the others.
         """
         assert self.window is not None
-        rows, pieces = self._rows, self.parts[self.window.part]
-        first, last = _rows_of(pieces)
-        strided = slice(first + start, last, len(pieces))
-        values = row_blocks.in_double(rows.call, rows.request, rows.layout.sample.param, strided)
+        rows = self._rows
+        first, _ = _rows_of(self.parts[self.window.part])
+        values = row_blocks.in_double(rows.call, rows.request, rows.layout.sample.param, some)
         if values is None:
             return False, {}
-        reference = self._reference(self.window)[start :: len(pieces)]
+        reference = self._reference(self.window)[_within(some, first)]
         alike = row_blocks.alike(np.asarray(values[rows.large]), reference)
         return alike, {name: np.asarray(values[name]) for name in rows.small}
 
@@ -174,6 +174,11 @@ def parts_of(rows: RowFields) -> list[list[Piece]]:
 
 def _rows_of(pieces: list[Piece]) -> tuple[int, int]:
     return pieces[0].rows.start, pieces[-1].rows.stop
+
+
+def _within(rows: slice, first: int) -> slice:
+    """The same rows, counted from `first`."""
+    return slice(rows.start - first, None, rows.step)
 
 
 def bring_together(fields: Fields, where: slice) -> None:

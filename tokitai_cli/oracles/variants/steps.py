@@ -33,9 +33,12 @@ class Chosen(NamedTuple):
     is_recording: bool = False
     is_repeating: bool = True
 
-    def next(self, name: str, work: int, terms: int = 0) -> str | None:
+    def next(self, name: str, work: int, terms: int = 0, elements: int | None = None) -> str | None:
         """The change of the one operation that comes."""
         return self.kind
+
+    def multiplies(self, extents: tuple[int, ...]) -> None:
+        """Nothing is noted."""
 
 
 class Step(NamedTuple):

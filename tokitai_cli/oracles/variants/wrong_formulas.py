@@ -173,6 +173,9 @@ class Tape:
         self.operations: list[Operation] = []
         #: Elements that the operations went over so far; of products, what takes as long.
         self.work = 0
+        #: Of the largest array, and extents of the operands of products of matrices.
+        self.largest = 0
+        self.matrices: list[tuple[int, ...]] = []
         self.is_recording = change is None
         self.steps = Steps(lost=not self.is_recording)
         self._file = file
@@ -180,10 +183,13 @@ class Tape:
         self._place = -1
         self._named: Counter[tuple[str, int]] = Counter()
 
-    def next(self, name: str, work: int, terms: int = 0) -> str | None:
-        """The change of the operation that comes now, if any; work: elements that it goes over."""
+    def next(self, name: str, work: int, terms: int = 0, elements: int | None = None) -> str | None:
+        """The change of the operation that comes now, if any; work: elements that it goes over, as
+        many as its largest array has where `elements` does not say so.
+        """
         self._place = place = self._place + 1
         self.work += work
+        self.largest = max(self.largest, work if elements is None else elements)
         if self._change is not None:
             return self._change.kind if self._change.operation.place == place else None
         line, site = self._line_and_site()
@@ -191,6 +197,10 @@ class Tape:
         nth = self._named[name, line]
         self.operations.append(Operation(place, name, line, nth, terms, site))
         return None
+
+    def multiplies(self, extents: tuple[int, ...]) -> None:
+        """Note the extents of the matrices of a product."""
+        self.matrices.append(extents)
 
     def _line_and_site(self) -> tuple[int, int]:
         frame: Any = sys._getframe(2)
@@ -210,7 +220,10 @@ class Recorded(NamedTuple):
     values: Mapping[str, Array]
     #: Elements that one call of it goes over, as `Tape.work` counts them.
     work: int
-    #: Of a large case, the rows that this is of (`by_rows.Sample`); None where it is of all.
+    #: Elements of the largest array, and extents of all matrices that it multiplies.
+    largest: int
+    matrices: list[tuple[int, ...]]
+    #: Of a large case, the rows that this is of (`row_layout.Sample`); None where it is of all.
     sample: Any = None
     steps: Steps | None = None
 

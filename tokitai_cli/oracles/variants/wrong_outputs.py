@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 from tokitai_cli.core.deferred import pass_of
 from tokitai_cli.core.numerics import round_to
 from tokitai_cli.oracles.formula.known import ReductionError
+from tokitai_cli.oracles.formula.parts import SHARED
 from tokitai_cli.oracles.output_parts import ArrayParts
 from tokitai_cli.oracles.variants import changeable
 from tokitai_cli.oracles.variants import row_blocks as rows_of
-from tokitai_cli.oracles.variants.by_rows import recorded_on_rows
 from tokitai_cli.oracles.variants.request import FormulaCall, Request
+from tokitai_cli.oracles.variants.row_layout import recorded_on_rows
 from tokitai_cli.oracles.variants.steps import Steps
 from tokitai_cli.oracles.variants.wrong_formulas import DROPPING, PLACES, Change, Recorded
 
@@ -86,10 +88,13 @@ def with_changes(
     size = sum(parts.reference.size for parts in answers.values())
     rows, room, work, steps = None, _room(size), max(formula.work, 1), formula.steps
     most = min(room // max(size + calls, 1), _WORK // work)
-    sample = sampled(call, request, answers, len(made), work) if most < len(made) else None
+    step, param = _at_once(formula), rows_of.param_of(call, request)
+    sample = None
+    if most < len(made):
+        sample = sampled(call, request, answers, len(made), work, step)
     if sample:
         less, rows, steps = sample
-        few, every = rows_of.share_of(less, call, request, rows_of.param_of(call, request))
+        few, every = rows_of.share_of(less, call, request, param)
         work = max(work * few // every, 1)
         size = sum(answers[name].reference[rows].size for name in request.outputs)
         call, most = less, min(room // max(size + calls, 1), _WORK // work)
@@ -108,7 +113,8 @@ def with_changes(
     unaltered = _Unaltered(references, {} if steps is None else steps.values)
     for change in made:
         try:
-            outputs = changeable.outputs(call.in_double, change, steps)
+            change_of = functools.partial(_changed, change, steps)
+            outputs = rows_of.by_steps(call, request, param, step, change_of)
         except (ArithmeticError, IndexError, TypeError, ValueError):
             continue  # such a change makes no output
         right = {name: one for name, one in references.items() if name in outputs}
@@ -129,13 +135,30 @@ def with_changes(
     }
 
 
+def _at_once(formula: Recorded) -> int:
+    """Rows that are changed at once: few where each has large arrays on its way; 0 for all."""
+    sample = formula.sample
+    if sample is None or not sample.batched or not formula.matrices:
+        return 0
+    return max(SHARED // max(sample.longest, 1), 1) if sample.independent else 0
+
+
+def _changed(change: Change, steps: Steps | None, call: FormulaCall) -> Mapping[str, NDArray[Any]]:
+    return changeable.outputs(call.in_double, change, steps)
+
+
 def sampled(
-    call: FormulaCall, request: Request, answers: Mapping[str, ArrayParts], times: int, work: int
+    call: FormulaCall,
+    request: Request,
+    answers: Mapping[str, ArrayParts],
+    times: int,
+    work: int,
+    step: int = 0,
 ) -> tuple[FormulaCall, NDArray[np.int64], Steps | None] | None:
     """The case with so few of its rows that it can be asked `times` times, which these are, its steps.
 
-    work: elements that the formula goes over when it is called for all rows. None where rows are
-    correlated.
+    work: elements that the formula goes over when it is called for all rows. step: rows that it is
+    called for at once, 0 for all. None where rows are correlated.
     """
     param = rows_of.param_of(call, request)
     if not param:
@@ -146,14 +169,22 @@ def sampled(
     few = max(min(count, _LEAST_ROWS), min(count, most))
     rows = rows_of.some_rows(call, request, param, few)
     less = rows_of.with_rows(call, request, param, rows)
+
+    def again(some: FormulaCall) -> Recorded:
+        return changeable.recorded(some.in_double, request.file)
+
+    steps = None
     try:
-        again = changeable.recorded(less.in_double, request.file)
+        if step:
+            values = rows_of.by_steps(less, request, param, step, lambda some: again(some).values)
+        else:
+            values, steps = (found := again(less)).values, found.steps
     except rows_of.TOO_FEW:
         return None
     for name in request.outputs:
-        if not rows_of.alike(answers[name].reference[rows], np.asarray(again.values[name])):
+        if not rows_of.alike(answers[name].reference[rows], np.asarray(values[name])):
             return None
-    return less, rows, again.steps
+    return less, rows, steps
 
 
 def _room(size: int) -> int:
