@@ -13,7 +13,6 @@ import yaml
 
 from tests.oracles.test_properties import written
 from tests.runs import evidence_in, shipped_tree, tokitai, tokitai_here
-from tests.support import slow
 from tokitai_cli import spec
 from tokitai_cli.audit.checking import check
 from tokitai_cli.batch.all_ops import verify_all
@@ -37,13 +36,9 @@ def shortened(folder: Path) -> Path:
     return folder / "specs"
 
 
-@pytest.mark.parametrize("short", [True, slow(False)])
-def test_all_runs_every_op_and_lists_them(
-    short: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if short:
-        folder = shortened(tmp_path / "shipped")
-        monkeypatch.setattr(resources, "specs_dir", lambda: folder)
+def test_all_runs_every_op_and_lists_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shortened(tmp_path / "shipped")
+    monkeypatch.setattr(resources, "specs_dir", lambda: folder)
     words = ("verify", "--all", "--device", "cpu", "--profile", "normal", "--out", tmp_path)
     done = tokitai_here(*words)
     assert done.returncode == 6, done.stderr  # one profile alone cannot tell every wrong output
