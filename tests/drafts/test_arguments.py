@@ -146,3 +146,20 @@ def test_leading_dimensions_of_a_warps_matrices_are_multiples_of_16(tmp_path: Pa
     assert (spec.params["n"].multiple_of, spec.params["depth"].multiple_of) == (16, 16)
     variant = spec.variants["main"]
     assert (list(variant.inputs), list(variant.outputs)) == (["a", "b"], ["c"])
+
+
+def test_complex_numbers_of_cuda_and_cufft_are_vectors_of_two(tmp_path: Path) -> None:
+    found = drafted(
+        """#include <cufft.h>
+        __global__ void k(const cufftComplex* x, const cufftReal* s, cuDoubleComplex* y, int n) {
+          int i = blockIdx.x * blockDim.x + threadIdx.x;
+          if (i < n) y[i] = make_cuDoubleComplex(x[i].x * s[i], x[i].y);
+        }""",
+        tmp_path,
+    ).variants["main"]
+    arrays = {
+        name: (one.dtype, one.shape) for name, one in {**found.inputs, **found.outputs}.items()
+    }
+    assert arrays["x"] == ("float32", ["n", 2])
+    assert arrays["s"] == ("float32", ["n"])
+    assert arrays["y"] == ("float64", ["n", 2])

@@ -27,6 +27,9 @@ _MARKS = ("HIP_DYNAMIC_SHARED", "__constant__", "__launch_bounds__", "texture")
 # Headers of HIP whose own text a macro of the source could spoil; taken in before it where it asks.
 _HEADERS = ("hip_fp16.h", "hip_bf16.h", "hip_bfloat16.h")
 
+# Of the C++ library, in names of instances.
+_FUNCTORS = ("std::plus<", "std::negate<", "std::multiplies<", "std::minus<")
+
 
 def harness_context(
     request: HarnessRequest,
@@ -64,6 +67,7 @@ def harness_context(
             for index, (kernel, expr) in enumerate(zip(request.kernels, names, strict=True))
         ],
         "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
+        "functors": any(word in one.expr for one in request.kernels for word in _FUNCTORS),
         "macros": list(flags.macros(recipe.command)) if recipe else [],
         "branch": dict(recipe.branch) if recipe else {},
         "copies": recipe is not None and recipe.shows_copies,

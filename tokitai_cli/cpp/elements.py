@@ -43,6 +43,8 @@ ELEMENTS: Mapping[str, str] = {
     "int": "int32", "unsigned": "uint32", "long": "int64", "unsigned long": "uint64",
     "long long": "int64", "unsigned long long": "uint64", "size_t": "uint64", "ptrdiff_t": "int64",
     "uchar": _BYTE, "ushort": _WORD, "uint": "uint32", "ulong": "uint64",
+    "cufftReal": "float32", "hipfftReal": "float32", "cufftDoubleReal": "float64",
+    "hipfftDoubleReal": "float64",
     "clock_t": "int64", "ssize_t": "int64", "intptr_t": "int64", "uintptr_t": "uint64",
     **_HALVES, **_BFLOATS,
     **{f"{name}2": dtype for name, dtype in (*_HALVES.items(), *_BFLOATS.items())},
@@ -57,7 +59,16 @@ _SCALARS = {
 }  # fmt: skip
 #: Vectors whose lanes are x, y, z, w: the type of one, and how many there are.
 VECTORS: Mapping[str, tuple[str, int]] = {
-    f"{name}{count}": (scalar, count) for name, scalar in _SCALARS.items() for count in (1, 2, 3, 4)
+    **{
+        f"{name}{count}": (scalar, count)
+        for name, scalar in _SCALARS.items()
+        for count in (1, 2, 3, 4)
+    },
+    **{
+        f"{library}{kind}Complex": (scalar, 2)
+        for library in ("cu", "hip", "cufft", "hipfft")
+        for kind, scalar in (("", "float"), ("Float", "float"), ("Double", "double"))
+    },
 }
 
 

@@ -19,7 +19,13 @@ CLASSES = {"complex<float>": 8, "complex<double>": 16}
 HEADERS = {
     "pair": (("first", "T"), ("second", "U")),
     "dim3": tuple((one, "unsigned") for one in "xyz"),
-    "hipPitchedPtr": (("ptr", "void*"), *((one, "size_t") for one in ("pitch", "xsize", "ysize"))),
+    **{
+        f"{front}PitchedPtr": (
+            ("ptr", "void*"),
+            *((one, "size_t") for one in ("pitch", "xsize", "ysize")),
+        )
+        for front in ("hip", "cuda")
+    },
 }
 _GENERATORS = ("curandstate", "hiprandstate", "hiprand_state", "rocrandstate", "rocrand_state")
 _DROPPED = frozenset(
