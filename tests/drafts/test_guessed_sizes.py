@@ -234,3 +234,62 @@ __global__ void moded(float* x, int n) {
 )
 def test_blocks_modes_and_old_words_of_launches(kernel: str, told: str, tmp_path: Path) -> None:
     assert told in drafts(tmp_path, SHARED)[kernel].spec
+
+
+ALLOCATED = """\
+#include <hip/hip_runtime.h>
+__global__ void copied(const float* x, float* y, float* z, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i < n) y[i] = z[i] = x[i];
+}
+int main() {
+  const int n = 1000;
+  float *x, *y, *z;
+  hipMalloc(&x, n * sizeof(float));
+  hipMalloc(&y, n * sizeof(float));
+  hipMalloc(&z, 2 * n * sizeof(float));
+  copied<<<(n + 255) / 256, 256>>>(x, y, z, n);
+}
+"""
+
+
+def test_a_shape_that_the_host_allocates_is_no_guess(tmp_path: Path) -> None:
+    model = drafts(tmp_path, ALLOCATED)["copied"].model
+    assert model is not None
+    told = {name: one.why + one.does for name, one in model.arrays.items()}
+    writes = "that the kernel only writes it"
+    assert told == {"x": "", "y": writes, "z": f"its shape, and {writes}"}
+
+
+SEARCH = """\
+#include <hip/hip_runtime.h>
+__global__ void lower(const float* bounds, const float* x, int* y, int n, int m) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  int lo = 0, hi = m;
+  while (lo < hi) {
+    int mid = (lo + hi) / 2;
+    if (bounds[mid] < x[i]) lo = mid + 1; else hi = mid;
+  }
+  y[i] = lo;
+}
+void host(const float* b, const float* x, int* y, int n, int m) {
+  lower<<<(n + 255) / 256, 256>>>(b, x, y, n, m);
+}
+"""
+
+
+@pytest.mark.parametrize(("sign", "verdict"), [("<", "verified"), (">", "inconclusive")])
+def test_what_a_binary_search_goes_over_rises_by_guess(
+    sign: str, verdict: str, tmp_path: Path
+) -> None:
+    draft = drafts(tmp_path, SEARCH)["lower"]
+    assert "bounds: {kind: sorted, lo: -3, hi: 3}}  # guess:" in draft.spec
+    (tmp_path / "spec.yaml").write_text(draft.spec)
+    head = draft.formula.partition("    # fill in")[0]
+    counted = f"(bounds.reshape(-1)[:m][None, :] {sign} x[:, None]).sum(axis=1)"
+    (tmp_path / "formula.py").write_text(f'{head}    return {{"y": {counted}.astype(np.int32)}}\n')
+    found = run(tmp_path / "spec.yaml", tmp_path / "out", suite="quick")
+    assert found.verdict == verdict, [one.reason for one in found.cases]
+    if verdict == "inconclusive":
+        assert found.cases[-1].reason.startswith("the draw of bounds in spec.yaml:")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tokitai_cli.cpp.arithmetic import constant
+from tokitai_cli.cpp.body.meanings import Dependencies
 from tokitai_cli.cpp.body.origins import Origins, number_of
 from tokitai_cli.cpp.body.polynomial import Polynomial
 from tokitai_cli.cpp.body.symbolic_values import (
@@ -56,7 +57,7 @@ class Values:
 
     def __init__(self, facts: Facts, constants: Mapping[str, str]) -> None:
         self._facts, self._constants = facts, constants
-        self._origins = Origins(facts)
+        self._origins, self._behind = Origins(facts), Dependencies(facts)
         self._compared: dict[str, list[_Comparison]] = {}
         for one in facts.operations:
             for left, sign, right in (
@@ -115,6 +116,11 @@ class Values:
         told = self._facts.meanings.values()
         offsets |= {one.offset for one in told if isinstance(one, Loaded)}
         return any(array in self._origins.elements(one, self._of_one_kind) for one in offsets)
+
+    def is_bisected(self, array: str) -> bool:
+        """Whether comparisons with its elements lead to the next one that is read: a binary search."""
+        mine = (one for one in self._facts.accesses if one.array == array and one.kind == "read")
+        return any(array in self._behind.deep(one.offset) for one in mine)
 
     def _of_one_kind(self, told: Meaning) -> bool:
         own = self._facts.local.get(told.array) if isinstance(told, Loaded) else None

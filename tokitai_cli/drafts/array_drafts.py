@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
+from tokitai_cli.core import expressions
+from tokitai_cli.core.dtypes import numpy_dtype
 from tokitai_cli.cpp.source.signatures import Parameter
+from tokitai_cli.drafts.host_memory import allocated_for
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.model import ArrayDraft
-from tokitai_cli.drafts.reaching import STRUCT_BYTES
+from tokitai_cli.drafts.reaching import STRUCT_BYTES, count
 from tokitai_cli.drafts.sizing import Sizing
 
 _DIMENSIONS = 8  # that an array of a spec has at most
@@ -48,6 +52,13 @@ def array_draft(
     sizes = [size.name for size in known.sizes[:3]] or ["elements"]
     extents = known.layouts.shape(parameter.name)[-(_DIMENSIONS - bool(rows) - bool(inner)) :]
     room = sizing.room(parameter.name, extents, shapes)
+    doing = "" if parameter.const else f"that the kernel {does}"
+    if (
+        parameter.dtypes
+        and not (room or rows or inner)
+        and _is_allocated(known, parameter, extents)
+    ):
+        guess = ""
     return ArrayDraft(
         role=role,
         dtype="uint8" if structs else next(iter(parameter.dtypes), "float32"),
@@ -57,9 +68,19 @@ def array_draft(
         why=guess,
         room="may reach" if room else "",
         strides=tuple(extents),
-        does="" if parameter.const else f", and that the kernel {does}",
+        does=f", and {doing}" if guess and doing else doing,
         structs=structs,
     )
+
+
+def _is_allocated(known: Known, parameter: Parameter, extents: Sequence[str]) -> bool:
+    """Whether the host allocates just these extents, at the sizes that it has as numbers."""
+    host = {**known.host_values, **known.at_host}
+    sizes = {name for one in extents for name in expressions.names_in(one)}
+    known_sizes = extents and sizes <= host.keys() and not known.origin.room
+    told = allocated_for(known.launch, known.leaves).get(parameter.name) if known_sizes else None
+    elements = math.prod(count(one, host) for one in extents)
+    return told == elements * numpy_dtype(parameter.dtypes[0]).itemsize
 
 
 def _variable(known: Known, one: Parameter) -> ArrayDraft:

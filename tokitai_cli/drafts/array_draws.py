@@ -110,11 +110,13 @@ def _no_place(known: Known, one: Parameter, dtype: str) -> float | str | None:
 
 
 def _of_floats(known: Known, one: Parameter) -> Flow:
-    """Draw of floats that are not below 0, or are factors of bytes; empty for others."""
+    """Draw of floats that rise, are not below 0, or are factors of bytes; empty for others."""
     array = known.path(one.name)
     bytes_ = any(set(other.dtypes) & {*_BYTES} for other in known.parameters if other.pointers)
     if bytes_ and re.search("scale|inv|dequant", one.name, re.I):
         return {"kind": "uniform", "lo": 0.001, "hi": 0.02}
+    if known.roles.get(one.name) == "inputs" and known.values.is_bisected(array):
+        return {"kind": "sorted", "lo": -3, "hi": 3}
     squares = one.name == "v" and "m" in known.roles
     rooted = known.roles.get(one.name) == "inout" and known.numerics.takes_root(array)
     is_place = known.values.indexes(array)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from tokitai_cli.core import expressions
 from tokitai_cli.core.model.guesses import BESIDE_DEFAULT
+from tokitai_cli.cpp.body.meanings import Dependencies
 from tokitai_cli.cpp.open_axes import OpenAxis, open_axes
 from tokitai_cli.drafts.known_facts import Known
 from tokitai_cli.drafts.launching import Launching, product
@@ -74,7 +75,9 @@ def _bounding(known: Known, launching: Launching) -> set[str]:
     """Sizes that a comparison has, a stride, an extent of an array, or one of the launch."""
     facts = known.layouts.facts
     guards = [*facts.compared, *(one for each in facts.accesses for one in each.guards)]
-    found = {name for one in guards for side in (one.left, one.right) for name in side.names()}
+    behind = Dependencies(facts)
+    sides = {side for one in guards for side in (one.left, one.right)}
+    found = {name for side in sides for name in (*side.names(), *behind.deep(side))}
     found |= {name for one in facts.accesses for name in one.offset.names()}
     texts = [*launching.grid.value, *launching.block.value]
     texts += [one for array in known.layouts.arrays for one in known.layouts.said.get(array, ())]

@@ -29,6 +29,12 @@ def numbers_of(launch: Launch | None, leaves: LaunchArguments) -> dict[str, Frac
     return {name: fields[path] for name, path in paths.items() if path in fields} | known
 
 
+def allocated_for(launch: Launch | None, leaves: LaunchArguments) -> dict[str, int]:
+    """Bytes that the host allocates for arrays, where it says them as numbers."""
+    pairs = zip(leaves.args, launch.numbers.allocated if launch else (), strict=False)
+    return {one.name: size for one, size in pairs if size is not None}
+
+
 def at_host(draft: SpecDraft, launch: Launch | None, leaves: LaunchArguments) -> SpecDraft:
     """The draft at the host's sizes; as it is where one of them is not known."""
     if launch is None or launch.commented or len(launch.arguments) != len(leaves.args):
@@ -45,8 +51,7 @@ def at_host(draft: SpecDraft, launch: Launch | None, leaves: LaunchArguments) ->
         name: msgspec.structs.replace(one, default=sizes[name], why="")
         for name, one in draft.params.items()
     }
-    pairs = zip(leaves.args, launch.numbers.allocated, strict=False)
-    allocated = {one.name: size for one, size in pairs if size is not None}
+    allocated = allocated_for(launch, leaves)
     arrays = {name: _kept(one, allocated.get(name)) for name, one in draft.arrays.items()}
     started = _started(draft.launch, launch)
     return msgspec.structs.replace(draft, params=params, arrays=arrays, launch=started)

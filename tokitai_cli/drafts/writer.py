@@ -163,9 +163,7 @@ def _params(known: Known, launching: Launching, sizing: Sizing) -> dict[str, Par
     for one in (one for one in known.numbers if one.name in known.tested):
         varied = known.varied(one)
         value = varied.at(float(value_of(known, one).value))
-        found[varied.size] = ParamDraft(
-            value, f"{one.name} is {varied.value}", "its default", min=0
-        )
+        found[varied.size] = ParamDraft(value, f"{one.name} is {varied.value}", "", min=0)
     return found
 
 

@@ -34,6 +34,7 @@ _CAUSES: frozenset[Kind] = frozenset({"outside", "unset", "changed"})
 _FOLLOWS: frozenset[Kind] = frozenset({"unwritten", "changed", "values", "repeats"})
 _BUILT = {"source", "include", "flags", "defines", "structs", "lists", "textures"}
 _ORACLE = {"oracle", "replay", "reduction", "flush_to_zero", "properties", "non_claims"}
+_ORDERED = {"sorted", "falling", "sorted-ties"}  # draws that a search relies on
 _ROLE = "that the kernel"  # words of a mark that says what a kernel does with an array
 
 
@@ -206,14 +207,15 @@ def _of_variant(
 
 
 def _of_draw(case: Case, failure: Failure, names: Sequence[str | int]) -> tuple[int, str] | None:
-    """Whole numbers may be places or lengths; real ones may become some in the kernel."""
-    variant = case.variant
+    """Whole numbers may be places or lengths, as others may that are in order; others become some."""
+    variant, own = case.variant, case.loaded.spec.profiles[case.profile].inputs
     drawn = {**variant.inputs, **variant.inout, **variant.symbols}
     profile = case.loaded.spec.profiles[case.profile]
     chosen = [str(one) for one in names] or [*profile.inputs] or [*drawn]
     for name in (one for one in chosen if one in drawn):
         whole = drawn[name].dtype in DTYPES and drawn[name].dtype not in FORMATS
-        also = _VALUES | {"unwritten", "other"} if whole else frozenset()
+        ordered = getattr(own.get(name), "kind", "") in _ORDERED
+        also = _VALUES | {"unwritten", "other"} if whole or ordered else frozenset()
         if failure.kind in _PLACES | also:
             return 3, f"the draw of {name}"
     return None
