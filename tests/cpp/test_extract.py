@@ -335,3 +335,16 @@ __global__ void k(Point* p) { p->x = even(half(3)); }
     ]  # fmt: skip
     assert "operator<<" not in whole
     assert "namespace std { namespace chrono { } }" in extract(tmp_path / "k.cu").text
+
+
+def test_an_instantiation_behind_a_comment_that_ends_in_a_dot_is_one(tmp_path: Path) -> None:
+    """`x.template f(1)` is read without the word, which is no reason to leave it to the build alone."""
+    text = """struct Plan { void* kernel; };
+template <class T> __global__ void k(T* y, int n) { y[threadIdx.x] = n; }
+template <class T> Plan chosen(int s) { return {(void*)k<T>}; }
+// Instances of this file.
+
+template Plan chosen<double>(int s);
+"""
+    (whole,) = taken(tmp_path, text).values()
+    assert whole.count("template") == 1

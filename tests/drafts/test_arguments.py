@@ -163,3 +163,30 @@ def test_complex_numbers_of_cuda_and_cufft_are_vectors_of_two(tmp_path: Path) ->
     assert arrays["x"] == ("float32", ["n", 2])
     assert arrays["s"] == ("float32", ["n"])
     assert arrays["y"] == ("float64", ["n", 2])
+
+
+def test_a_number_for_a_parameter_of_an_enum_names_the_enum(tmp_path: Path) -> None:
+    """A launch says the number by which the host knows it, which is no value of the enum."""
+    (tmp_path / "k.cu").write_text(f"""enum Way {{ UP, DOWN }};
+    template <typename T, Way WAY> __global__ void k(const T* from, T* to, int n) {{ {COPY} }}
+    void run(const float* from, float* to, int n) {{
+      const Way way = DOWN;
+      k<float, way><<<1, 64>>>(from, to, n);
+    }}""")
+    found = drafts_of(tmp_path / "k.cu")
+    assert not isinstance(found, Unread)
+    (draft,) = found[0]
+    assert draft.instance == "k<float, Way(1)>"
+
+
+def test_a_cast_of_a_name_that_the_host_alone_knows_is_no_argument(tmp_path: Path) -> None:
+    (tmp_path / "k.cu").write_text(f"""
+    template <typename T, int WIDE> __global__ void k(const T* from, T* to, int n) {{ {COPY} }}
+    template <typename F> void each(F run) {{ run(Constant<4>()); }}
+    void all(const float* from, float* to, int n) {{
+      each([&](auto wide) {{ k<float, int(wide)><<<1, 64>>>(from, to, n); }});
+    }}""")
+    found = drafts_of(tmp_path / "k.cu")
+    assert not isinstance(found, Unread)
+    (draft,) = found[0]
+    assert draft.instance == "k<float, 4>"

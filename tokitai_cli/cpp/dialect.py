@@ -48,7 +48,10 @@ def _typename(text: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
 
 def _template(text: bytes, begin: int, end: int) -> Iterator[tuple[int, int]]:
     """`x.template f<3>()`, `x->template f<3>()`, `T::template f<3>()`."""
-    called = text[max(0, begin - 64) : begin].rstrip().endswith((b".", b"->", b"::"))
+    start = max(0, begin - 64)
+    front = text[start:begin].rstrip()
+    line = text[text.rfind(b"\n", 0, start + len(front)) + 1 : begin]
+    called = front.endswith((b".", b"->", b"::")) and b"//" not in line  # no end of a comment
     after = _behind_space(text, end)
     if called and text[after : after + 1] != b"<":
         yield begin, end

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Iterable
 
-from tokitai_cli.cpp.declarations import parameters_of
+from tokitai_cli.cpp.declarations import Declaration, parameters_of
 from tokitai_cli.cpp.elements import ELEMENTS
 from tokitai_cli.cpp.host.launch import Launch
 from tokitai_cli.cpp.host.spelling import called_in, is_plain, parts, plain, with_names
@@ -62,8 +62,19 @@ class _Guesser:
             if not self._fits(one, text):
                 text = self._guess(one, text)
                 guessed.append(one.name)
-            found.append(qualified(text, self._pieces))
+            found.append(qualified(self._of_enum(one, text), self._pieces))
         return found, guessed
+
+    def _of_enum(self, one: TemplateParameter, text: str) -> str:
+        """A number for one of an enum, which C++ does not take without a word: `Mode(2)`."""
+        number = text.removeprefix("-").isdigit()
+        return f"{one.type}({text})" if number and self._enum(one) is not None else text
+
+    def _enum(self, one: TemplateParameter) -> Declaration | None:
+        """The enum of the program's that a parameter's values are of."""
+        kind = one.type.rpartition("::")[2]
+        every = (each for tree in self._program.trees for each in tree.by_name.get(kind, ()))
+        return next((one for one in every if one.kind == "type" and enumerator_of(one.node)), None)
 
     def _fits(self, one: TemplateParameter, text: str) -> bool:
         """Whether a text can be an argument: a plain one, or of names that are known."""
@@ -154,11 +165,10 @@ class _Guesser:
 
     def _enumerator(self, one: TemplateParameter, text: str) -> str:
         """One of an enum: the host's word for one of a header's, the first of the program's."""
-        kind = one.type.rpartition("::")[2]
+        enum = self._enum(one)
+        if enum is not None:
+            return f"{enum.name}::{enumerator_of(enum.node)}"
         every = [each for tree in self._program.trees for each in tree.declarations]
-        for each in every:
-            if each.kind == "type" and each.name == kind and (first := enumerator_of(each.node)):
-                return f"{kind}::{first}"
         of_template = any(
             (own.name, own.type) == (text, one.type) for each in every for own in each.template
         )
@@ -240,3 +250,10 @@ def qualified(text: str, pieces: Iterable[Part]) -> str:
         (name, one.space) for one in pieces if one.kind in {"class", "type"} for name in one.names
     )
     return with_names(text, {name: "::".join([*space, name]) for name, space in named})
+
+
+def as_number(argument: str) -> str:
+    """What a body compares a parameter with: `2` for the argument `Mode(2)`, `1` for `true`."""
+    _, _, inner = argument.removesuffix(")").partition("(")
+    told = inner if inner.removeprefix("-").isdigit() else argument
+    return {"true": "1", "false": "0"}.get(told, told)

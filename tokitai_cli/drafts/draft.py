@@ -28,7 +28,7 @@ from tokitai_cli.cpp.source.struct_layout import hides_fields, members_of
 from tokitai_cli.cpp.source.variables import Variable, variables_of
 from tokitai_cli.cpp.tiles import facts_of
 from tokitai_cli.cpp.whole import Program
-from tokitai_cli.drafts.arguments import qualified, template_arguments
+from tokitai_cli.drafts.arguments import as_number, qualified, template_arguments
 from tokitai_cli.drafts.host_memory import at_host, numbers_of
 from tokitai_cli.drafts.host_words import sizes_of_types
 from tokitai_cli.drafts.known_facts import DraftContext, DraftSubject
@@ -146,7 +146,7 @@ def _draft(asked: _Asked) -> Draft:
     for index, one in enumerate(parameters):
         leaves.add(msgspec.structs.replace(one, name=one.name or f"p{index}"), *parts[:1])
     given = {one.name: text for one, text in zip(kernel.template, arguments, strict=True)}
-    numbers = {name: {"true": "1", "false": "0"}.get(text, text) for name, text in given.items()}
+    numbers = {name: as_number(text) for name, text in given.items()}
     facts = facts_of(program, kernel, numbers)
     leaves.join_sizes(facts.accesses)
     add_textures(leaves, program, facts.fetches)

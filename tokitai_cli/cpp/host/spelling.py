@@ -13,6 +13,7 @@ from tokitai_cli.cpp.tree import (
     child,
     first,
     name_of,
+    named,
     parse,
     parsed_expression,
     text_of,
@@ -105,5 +106,8 @@ def is_plain(spelled: str) -> bool:
         node = child(node, "argument")
     if node is not None and node.type in {"number_literal", "true", "false"}:
         return True
+    if node is not None and node.type == "call_expression":  # `int(n)`: as its arguments are
+        given = [child(node, "function"), *named(child(node, "arguments"))]
+        return len(given) > 1 and all(is_plain(text_of(one)) for one in given)
     told = parts(plain(spelled).removesuffix("*"))
     return told.scopes in {(), ("std",)} and not told.arguments and bool(dtypes_of(told.last))
