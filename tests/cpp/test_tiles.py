@@ -43,7 +43,9 @@ def test_a_loop_by_tiles_is_known(tmp_path: Path, body: str, tiles: list[tuple[s
     )
     program = program_of(file, [], {})
     (kernel,) = kernels_of(program)
-    assert [*map(tuple, tiles_of(facts_of(program, kernel, {"T": "32"}), NAMES))] == tiles
+    found = tiles_of(facts_of(program, kernel, {"T": "32"}), NAMES)
+    assert [(one.size, one.step) for one in found] == tiles
+    assert {one.at and one.at.line for one in found} <= {3}
 
 
 ROWS = "y[blockIdx.x * n + 128 * i + threadIdx.x] = 1;"
