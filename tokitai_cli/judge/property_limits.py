@@ -75,13 +75,14 @@ class PropertyTally:
 
     def begin(self, workers: Workers) -> None:
         """See `core.deferred.Rider`."""
-        self._work = workers.work(self._by_itself)
+        if not self.stated.adds_up:
+            self._work = workers.work(self._by_itself)
 
     def take(self, rows: range) -> None:
         """Take in some rows, which follow those before."""
         step = self.stated.step
         parts = [rows]
-        if self._work is not None and step:
+        if self._work is not None:
             size = step * _STEPS
             parts = [range(first, min(first + size, rows.stop)) for first in rows[::size]]
         each = map(self._measured, parts) if self._work is None else self._work.in_order(parts)

@@ -186,6 +186,11 @@ class StatedProperty(msgspec.Struct, frozen=True):
     #: Words for what was done to them.
     change: str = ""
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether it adds up over all rows: they are asked for in their order, in one process."""
+        return self.places == "column"
+
 
 class Replay(msgspec.Struct, frozen=True):
     """What the same-precision replay gives for one output."""
