@@ -19,6 +19,7 @@ from tokitai_cli.core.model.case import Case, RunResult
 from tokitai_cli.core.model.expectation import Expectation
 from tokitai_cli.core.model.verdict import Verdict
 from tokitai_cli.core.numerics import round_to
+from tokitai_cli.judge import property_limits
 from tokitai_cli.oracles import references
 from tokitai_cli.oracles.variants import by_windows, row_fields, row_layout
 
@@ -43,6 +44,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "BLOCK", 1 << 13)
     monkeypatch.setattr(row_layout, "_BLOCK", 1 << 13)
     monkeypatch.setattr(row_layout, "_WORTH", 1 << 16)
+    monkeypatch.setattr(property_limits, "_STEPS", 1)  # rows of a property for each worker
     monkeypatch.setattr(workers, "_may_fork", lambda: True)  # whatever threads pytest has
 
 
