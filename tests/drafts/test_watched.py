@@ -185,3 +185,27 @@ def test_kernels_that_write_nothing_are_run_and_watched_and_get_no_spec(tmp_path
     refused = tokitai_here("new", source, "--kernel", "greet")
     assert refused.returncode == 2
     assert "no array that it could write" in refused.stderr
+
+
+def test_a_kernel_without_parameters_may_be_declared_before(tmp_path: Path) -> None:
+    declared = SILENT.replace(
+        "__global__ void greet", "__global__ void racing();\n__global__ void greet"
+    )
+    (tmp_path / "silent.cu").write_text(declared)
+    told = json.loads(tokitai_here("find", "silent.cu", "--run", "--json").stdout)["kernels"]
+    assert [one["ended"] for one in told] == ["", ""]
+
+
+FETCHING = """texture<float> line;
+__global__ void taken(float* y, int n);
+__global__ void taken(float* y, int n) {
+  if (threadIdx.x < n) y[threadIdx.x] = tex1Dfetch(line, threadIdx.x);
+}
+int main() { float* y; taken<<<1, 64>>>(y, 64); }
+"""
+
+
+def test_a_kernel_that_fetches_by_name_may_be_declared_before(tmp_path: Path) -> None:
+    (tmp_path / "fetching.cu").write_text(FETCHING)
+    told = json.loads(tokitai_here("find", "fetching.cu", "--run", "--json").stdout)["kernels"]
+    assert [one["ended"] for one in told] == [""]

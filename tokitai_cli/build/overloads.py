@@ -60,7 +60,8 @@ def _typed(entry: KernelEntry, whole: Program, kernels: Sequence[Kernel]) -> str
         return entry.expr
     from tokitai_cli.cpp.source.signatures import nests_declarators, types_of
 
-    wanted, given = f"::{entry.expr.removeprefix('::')}", len(entry.args)
+    args = entry.args[len(entry.references) :]
+    wanted, given = f"::{entry.expr.removeprefix('::')}", len(args)
     fitting = {
         types_of(one.parameters)
         for one in kernels
@@ -70,7 +71,7 @@ def _typed(entry: KernelEntry, whole: Program, kernels: Sequence[Kernel]) -> str
         and all(rest.default for rest in one.parameters[given:])
         and all(
             known.takes(arg.kind, arg.dtype)
-            for arg, known in zip(entry.args, one.parameters, strict=False)
+            for arg, known in zip(args, one.parameters, strict=False)
         )
     }
-    return f"{entry.expr}({fitting.pop()})" if len(fitting) == 1 else entry.expr
+    return f"{entry.expr}({fitting.pop() or 'void'})" if len(fitting) == 1 else entry.expr
