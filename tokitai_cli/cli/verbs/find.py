@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tokitai_cli.cli.ending import collect_garbage
 from tokitai_cli.cli.verbs.json_option import Json, print_json
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ def find(
     from tokitai_cli.cli import terminal
     from tokitai_cli.drafts.search import write_drafts
 
+    collect_garbage()  # trees of sources that are done with hold each other
     settled, unread = _settled(path, include or (), macros(define), write, timeout if run else None)
     kernels = [kernel for _, kernel in settled]
     written = write_drafts([one for one, _ in settled if not one.reasons], write) if write else []
