@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from multiprocessing import connection
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +123,49 @@ def test_a_killed_worker_is_told_and_none_is_left() -> None:
         all_of()
     assert len(pids) >= 2
     assert not any(map(alive, pids))
+
+
+@pytest.mark.parametrize("files", range(4))
+def test_without_files_there_are_fewer_workers(monkeypatch: pytest.MonkeyPatch, files: int) -> None:
+    pipe, left = connection.Pipe, iter(range(files))
+
+    def made() -> tuple[connection.Connection, connection.Connection]:
+        if next(left, None) is None:
+            raise OSError(errno.EMFILE, "Too many open files")
+        return pipe()
+
+    monkeypatch.setattr(connection, "Pipe", made)
+    with parallel.sharing(3), workers.Workers() as some:
+        shared: workers.Work[int, tuple[int, int]] = some.work(lambda part: (part, os.getpid()))
+        some.start()
+        found = list(shared.in_order(range(50)))
+    assert [part for part, _ in found] == list(range(50))
+    assert len({pid for _, pid in found}) == max(files, 1)
+    assert (os.getpid() in {pid for _, pid in found}) == (files == 0)
+
+
+def test_an_interrupt_while_workers_are_forked_is_raised_behind_it() -> None:
+    # A hook of a fork, which Python runs in the process that forked, prints what is raised in it.
+    text = """
+        import os, signal
+        from tokitai_cli.core import parallel, workers
+        os.register_at_fork(after_in_parent=lambda: (signal.raise_signal(signal.SIGINT), len("")))
+        try:
+            with parallel.sharing(3), workers.Workers() as some:
+                some.work(int)
+                some.start()
+                print("went on")
+        except KeyboardInterrupt:
+            print("interrupted")
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            print("no worker is left")
+        """
+    command = [sys.executable, "-c", textwrap.dedent(text)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["interrupted", "no worker is left"]
+    assert not done.stderr
 
 
 def test_memory_of_workers_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

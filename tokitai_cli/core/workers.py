@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from tokitai_cli.core import parallel, peak_memory
 from tokitai_cli.core.errors import NotRunError
+from tokitai_cli.core.process import undisturbed
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -138,21 +139,23 @@ class Workers:
             return
         from multiprocessing.connection import Pipe  # a small run starts without it
 
-        try:
+        # What a handler raises while Python forks is printed and lost.
+        with undisturbed():
             for _ in range(count):
-                mine, theirs = Pipe()
-                with (
-                    warnings.catch_warnings()
-                ):  # of threads: numpy's BLAS ends its own before a fork
-                    warnings.simplefilter("ignore")
-                    pid = os.fork()
+                try:
+                    mine, theirs = Pipe()
+                except OSError:  # no more files: what workers there are
+                    return
+                try:
+                    pid = _fork()
+                except OSError:  # no more processes
+                    mine.close()
+                    theirs.close()
+                    return
                 if not pid:
                     _serve(theirs, self._calls)
                 theirs.close()
                 self._workers.append(_Worker(pid, mine))
-        except OSError:  # no more processes: what there are
-            mine.close()
-            theirs.close()
 
     def __enter__(self) -> Self:
         return self
@@ -228,6 +231,12 @@ def _may_fork() -> bool:
     mine = threading.current_thread()
     others = [one for one in threading.enumerate() if one is not mine and not one.daemon]
     return mine is threading.main_thread() and not others
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():  # of threads: numpy's BLAS ends its own before a fork
+        warnings.simplefilter("ignore")
+        return os.fork()
 
 
 def _opened(answer: bytes) -> Any:

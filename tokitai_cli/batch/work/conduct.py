@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import statistics
-import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -28,10 +25,10 @@ from tokitai_cli.core.model.batch_record import (
 )
 from tokitai_cli.core.model.events import Note
 from tokitai_cli.core.model.verdict import UNSETTLED, Verdict
+from tokitai_cli.core.process import undisturbed
 from tokitai_cli.evidence.queries import FINE
 
 _WAIT_SECONDS = 1.0
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 Listener = Callable[[BatchPlanned | BatchProgress | Note], None]
 
@@ -121,7 +118,7 @@ class Conductor:
 
     def _keep(self, replies: Sequence[Reply]) -> None:
         """Put results on disk together, whole or not at all."""
-        with _undisturbed(), self._store.writing():
+        with undisturbed(), self._store.writing():
             self._store.commit(
                 (self._cases[reply.number].done(reply), reply)
                 for reply in replies
@@ -197,29 +194,6 @@ class Conductor:
         )
         self._store.end(ended)
         return ended
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Hold interrupts back: one in the middle of keeping results would undo what is half kept.
-
-    A mask would not do, since a signal may come by any thread. Python's handlers run in the main thread.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    came: list[int] = []
-    handlers = {number: signal.getsignal(number) for number in _INTERRUPTS}
-    held = {number: handler for number, handler in handlers.items() if callable(handler)}
-    for number in held:
-        signal.signal(number, lambda number, _: came.append(number))
-    try:
-        yield
-    finally:
-        for number, handler in held.items():
-            signal.signal(number, handler)
-    if came:
-        held[signal.Signals(came[0])](came[0], None)
 
 
 def _may_be_fresh(case: BatchCase, done: Done) -> bool:

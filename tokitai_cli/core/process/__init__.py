@@ -15,6 +15,7 @@ from tokitai_cli.core.process.folders import (
     temporary_folder,
     terminate_all,
 )
+from tokitai_cli.core.process.interrupts import undisturbed
 from tokitai_cli.core.process.supervisor import kill_group
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "temporary_base",
     "temporary_folder",
     "terminate_all",
+    "undisturbed",
 ]
