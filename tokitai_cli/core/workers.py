@@ -116,6 +116,7 @@ class Workers:
     def __init__(self) -> None:
         self._calls: list[Callable[[Any], Any]] = []
         self._workers: list[_Worker] = []
+        self._begun = 0  # of the parts that are being asked for
 
     @property
     def forked(self) -> bool:
@@ -179,7 +180,8 @@ class Workers:
         """What the workers give for each part, in order; raises what they raise in its place."""
         waiting = iter(enumerate(parts))
         found: dict[int, bytes] = {}
-        due, more = 0, True
+        self._begun = due = 0
+        more = True
         heard = select.poll()
         by_file = {one.connection.fileno(): one for one in self._workers}
         for file in by_file:
@@ -204,19 +206,23 @@ class Workers:
                     one.parts.popleft()
 
     def _give(self, number: int, waiting: Iterator[tuple[int, Any]], due: int) -> bool:
-        """Give each worker parts to have at hand; whether there may be more."""
+        """Give each worker parts to have at hand, few beyond the one that is due.
+
+        Whether there may be more.
+        """
         ahead = 2 * _AT_HAND * len(self._workers)
         for filled in range(_AT_HAND):
             for one in self._workers:
                 if len(one.parts) > filled:
                     continue
+                if self._begun >= due + ahead:  # whose worker takes longer than the others
+                    return True
                 at, part = next(waiting, (-1, None))
                 if at < 0:
                     return False
                 one.send(number, part, asked=True)
                 one.parts.append(at)
-                if at >= due + ahead:
-                    return True
+                self._begun = at + 1
         return True
 
     def _count_memory(self) -> None:
