@@ -62,6 +62,15 @@ POOR = {
         ["x", "w", "y", "n"],
         "w is 0 in no case, and k.hip:5 tests that",
     ),
+    "a number that float32 has no next whole number of": Poor(
+        f"__global__ void k(const float* x, float* y, int n) {{\n  {ONE}"
+        "  if (x[i] > 1e30f) y[i] = 1.0f;\n  else y[i] = x[i];\n}\n",
+        ("1.0f", "2.0f"),
+        "x = inputs['x']\n    return {'y': np.where(x > np.float32(1e30), 1, x)}",
+        {"inputs": ["x: float32 n"], "outputs": ["y: float32 n"]},
+        ["x", "y", "n"],
+        "x is above 1e+30 in no case, and k.hip:5 tests that",
+    ),
     "a label that is ignored": Poor(
         f"__global__ void k(const float* x, const int* t, float* y, int n, int skip) {{\n  {ONE}"
         "  if (t[i] == skip) { y[i] = 0.f; return; }\n  y[i] = x[i] * t[i];\n}\n",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ from tokitai_cli.core import expressions
 from tokitai_cli.core.dtypes import DTYPES, FORMATS
 from tokitai_cli.core.errors import SpecError, TokitaiError
 from tokitai_cli.core.model.case import Case, LoadedSpec
+from tokitai_cli.cpp.value_branches import Way
 from tokitai_cli.spec import plan
 from tokitai_cli.spec.inputs import draw
 
@@ -71,6 +73,14 @@ def unreached(
 def elements(arrays: Arrays, names: Sequence[str]) -> Iterator[NDArray[Any]]:
     """Those of the arrays that hold something."""
     return (arrays[one] for one in names if one in arrays and arrays[one].size)
+
+
+def taking(way: Way, dtype: str) -> float:
+    """A value that goes a way as a dtype has it: of large floats not all whole numbers are there."""
+    if dtype not in FORMATS:
+        return way.value
+    _, exponent = math.frexp(way.number)
+    return way.number + way.beside * max(1.0, 2.0 ** (exponent - FORMATS[dtype].precision + 1))
 
 
 def fits(value: float, dtype: str) -> bool:

@@ -14,6 +14,7 @@ from tokitai_cli.adequacy.advice.drawn_values import (
     elements,
     fits,
     number_at,
+    taking,
     unreached,
 )
 from tokitai_cli.adequacy.advice.edit import Advice
@@ -32,6 +33,8 @@ from tokitai_cli.core.model.draws import Group, kind_of
 from tokitai_cli.core.model.spec import Draw, Part
 from tokitai_cli.cpp.value_branches import Branch, Way, ways_of
 
+# Of YAML's numbers without a point.
+_LARGEST_WHOLE = 2**53
 _OWN, _PUT_IN = 3, 1  # shares of a draw, and of each value that is put among what it gives
 
 
@@ -40,6 +43,7 @@ class Goal(NamedTuple):
 
     kernel: LaunchedKernel
     array: str
+    dtype: str
     branch: Branch
     first: bool
 
@@ -68,7 +72,8 @@ class Goal(NamedTuple):
         text = passed.text if passed is not None and scalar is None else scalar and scalar.value
         if isinstance(text, str) and not text.isdigit():
             return f"({text}) + {way.beside}" if way.beside else text
-        return int(way.value) if way.value.is_integer() else way.value
+        value = taking(way, self.dtype)
+        return int(value) if value.is_integer() and abs(value) < _LARGEST_WHOLE else value
 
 
 def of_values(loaded: LoadedSpec) -> Iterator[Advice]:
@@ -121,9 +126,9 @@ def _goals(loaded: LoadedSpec, name: str, kernel: LaunchedKernel, case: Case) ->
             continue  # loops and asserts say what it has to hold
         for branch in kernel.values.branches(array):
             for first in (True, False):
-                goal = Goal(kernel, array, branch, first)
+                goal = Goal(kernel, array, mine[0].dtype, branch, first)
                 way = goal.way(case)
-                if way is not None and fits(way.value, mine[0].dtype):
+                if way is not None and fits(taking(way, mine[0].dtype), mine[0].dtype):
                     yield goal
 
 
