@@ -25,6 +25,8 @@ def test_textures_are_sampled_as_the_guide_says(tmp_path: Path, watch: str) -> N
     [
         ("tex2D(image,", "tex2D<int>((cudaTextureObject_t) image.object,", Verdict.CRASHED,
          "other elements than those"),
+        ("tex2D(image, at[i].x, at[i].y)", "tex2D<float2>((cudaTextureObject_t) image.object, 1, 1).x",
+         Verdict.CRASHED, "another number of channels"),
         ("tex2D(image,", "tex2D<float>((cudaTextureObject_t) nullptr,", Verdict.CRASHED,
          "does not bind"),
         ("tex2D(image,", "tex2Dgather<float>((cudaTextureObject_t) image.object,", Verdict.CRASHED,

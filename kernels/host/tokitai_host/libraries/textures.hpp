@@ -169,7 +169,8 @@ inline T texel(const __hip_texture* object, Along x, Along y, Along z) {
   } else {
     if (t.as_float ? !std::is_same_v<C, float> : !is_of<C>(Channel(t.dtype)))
       unsound_fetch("a kernel fetches other elements than those of the texture's array");
-    for (int i = 0; i < given && i < t.channels; i++) channels[i] = filtered<C>(t, x, y, z, i);
+    if (given != t.channels) unsound_fetch("a kernel fetches another number of channels than the texture has");
+    for (int i = 0; i < given; i++) channels[i] = filtered<C>(t, x, y, z, i);
   }
   memcpy(static_cast<void*>(&result), channels, sizeof result);
   return result;
