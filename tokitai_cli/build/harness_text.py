@@ -66,6 +66,7 @@ def harness_context(
             }
             for index, (kernel, expr) in enumerate(zip(request.kernels, names, strict=True))
         ],
+        "references": [*dict.fromkeys(name for one in request.kernels for name in one.references)],
         "symbols": [{"name": name, "dtype": dtype} for name, dtype in request.symbols],
         "functors": any(word in one.expr for one in request.kernels for word in _FUNCTORS),
         "macros": list(flags.macros(recipe.command)) if recipe else [],

@@ -45,3 +45,14 @@ def test_fetches_that_are_wrong(
     (case,) = run(tmp_path / "spec.yaml", tmp_path, variant=["point"]).cases
     assert case.verdict is verdict
     assert words in case.reason
+
+
+def test_a_reference_that_the_source_lacks_is_named_by_its_key(tmp_path: Path) -> None:
+    for name in ("textures.cu", "oracle.py"):
+        shutil.copy(OWN / name, tmp_path)
+    text = (OWN / "spec.yaml").read_text()
+    assert "tint::colours" in text
+    (tmp_path / "spec.yaml").write_text(text.replace("tint::colours", "tint::colour"))
+    (case,) = run(tmp_path / "spec.yaml", tmp_path, variant=["tinted"], watch="off").cases
+    assert case.verdict is Verdict.BUILD_FAILED
+    assert "variants.tinted.textures.tint.colour" in case.reason
