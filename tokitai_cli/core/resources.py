@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -29,6 +30,16 @@ def templates_dir() -> Path:
     return _ROOT / "reports" / "templates"
 
 
+def is_file(path: Path) -> bool:
+    """Whether a file is there; False for a path that no system takes, where `Path.is_file` may raise."""
+    return os.path.isfile(path)  # noqa: PTH113
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there; as `is_file`."""
+    return os.path.isdir(path)  # noqa: PTH112
+
+
 def file_of(folder: Path, name: str) -> Path:
     """The file that a spec in `folder` names: beside it, else PACKAGE/FILE of an installed package.
 
@@ -36,13 +47,13 @@ def file_of(folder: Path, name: str) -> Path:
     """
     beside = folder / name
     package, _, rest = name.partition("/")
-    if not rest or not package.isidentifier() or beside.exists():
+    if not rest or not package.isidentifier() or is_file(beside) or is_folder(beside):
         return beside
     import importlib.util
 
     found = importlib.util.find_spec(package)
     places = [Path(one) / rest for one in (found and found.submodule_search_locations) or ()]
-    return next((one for one in places if one.is_file()), beside)
+    return next((one for one in places if is_file(one)), beside)
 
 
 def checkout() -> Path | None:

@@ -58,7 +58,8 @@ def axes_of(texture: Texture, shape: list[Any]) -> list[Any]:
 
 def _fields(texture: Texture, shape: list[Any]) -> dict[str, Any]:
     """Fields of the header's struct, but for the dtype's."""
-    width, height, depth = (*axes_of(texture, shape), 1, 1, 1)[:MOST_AXES]
+    axes = axes_of(texture, shape)
+    width, height, depth = (*axes, 1, 1, 1)[:MOST_AXES]
     given = texture.address
     each = [given] * MOST_AXES if isinstance(given, str) else (*given, "clamp", "clamp", "clamp")
     x, y, z = (ADDRESSES.index(one) for one in each[:MOST_AXES])
@@ -68,6 +69,7 @@ def _fields(texture: Texture, shape: list[Any]) -> dict[str, Any]:
         "height": height,
         "depth": depth,
         "channels": texture.channels,
+        "dimensions": len(axes),
         "linear": int(texture.filter == "linear"),
         "normalized": int(texture.normalized),
         "as_float": int(texture.read == "normalized-float"),

@@ -183,7 +183,9 @@ class Polynomial:
         return found
 
     def over(self, divisor: Polynomial) -> Polynomial | None:
-        """The exact quotient; None where the division does not come out even."""
+        """The exact quotient; None where the division does not come out even, or is by 0."""
+        if not divisor:
+            return None
         if len(divisor.terms) != 1:
             return self._over_sum(divisor)
         ((atoms, number),) = divisor.terms.items()
@@ -204,7 +206,7 @@ class Polynomial:
             return constant(1)
         rest, found = self, constant(0)
         leading = _leading(divisor)
-        for _ in range(6 if divisor else 0):
+        for _ in range(6):
             if not rest:
                 return found
             step = _leading(rest).over(leading)

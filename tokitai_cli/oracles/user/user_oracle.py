@@ -26,7 +26,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from tokitai_cli.core import process, python_source
+from tokitai_cli.core import process, python_source, resources
 from tokitai_cli.core.dtypes import FORMATS, numpy_dtype
 from tokitai_cli.core.errors import Location, OracleError, SpecError
 from tokitai_cli.core.model.buffers import drawn_buffers
@@ -91,7 +91,7 @@ def _answer(
     on; under what is asked further.
     """
     file = file_of(case.variant.oracle, case.loaded.folder)
-    if not file.is_file():
+    if not resources.is_file(file):
         raise _fault(case, f"no file {file.name} next to the spec", hint="check the path")
     with process.temporary_folder(prefix="tokitai-oracle-") as folder:
         function = function_of(case.variant.oracle, case.loaded.folder)

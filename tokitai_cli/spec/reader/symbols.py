@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from tokitai_cli.core import expressions
+from tokitai_cli.core import expressions, resources
 from tokitai_cli.core.errors import SpecError, near
 from tokitai_cli.spec.reader.document import Document, KeyPath
 
@@ -97,6 +97,6 @@ def check_function(document: Document, path: KeyPath, name: str) -> None:
         hint = "write a built-in name such as gemm-bw.grad-a, or file.py:function next to the spec"
         raise document.fault(path, f"`{name}` names no function", hint)
     file = document.file.parent / match["file"]
-    if not file.is_file():
+    if not resources.is_file(file):
         hint = "the path is relative to the spec's folder"
         raise document.fault(path, f"no such file: {file}", hint)

@@ -72,8 +72,8 @@ def _check_oracle(document: Document, path: KeyPath, variant: Variant) -> None:
 
 def _check_source(document: Document, path: KeyPath, variant: Variant) -> None:
     file = resources.file_of(document.file.parent, variant.source)
-    if not file.is_file():
-        what = "is a folder" if file.is_dir() else "no such file"
+    if not resources.is_file(file):
+        what = "is a folder" if resources.is_folder(file) else "no such file"
         hint = "the path is relative to the spec's folder"
         raise document.fault((*path, "source"), f"{what}: {file}", hint)
     if is_machine_code(file):

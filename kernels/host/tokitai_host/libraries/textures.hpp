@@ -14,7 +14,7 @@
 struct __hip_texture {
   const void* data;
   unsigned long long width, height, depth;
-  int dtype, channels;
+  int dtype, channels, dimensions;
   int linear, normalized, as_float;
   int address_x, address_y, address_z;
 };
@@ -155,10 +155,12 @@ inline T filtered(const __hip_texture& t, Along x, Along y, Along z, int channel
 }
 
 template <class T>
-inline T texel(const __hip_texture* object, Along x, Along y, Along z) {
+inline T texel(const __hip_texture* object, int coordinates, Along x, Along y, Along z) {
   if (!object) unsound_fetch("a kernel fetches from a texture that the spec does not bind: name it under `textures`");
   using C = texel_channel<T>;
   const __hip_texture& t = *object;
+  if (coordinates != t.dimensions)
+    unsound_fetch("a kernel fetches by another number of coordinates than the texture's array has extents");
   constexpr int given = texel_channels<T>;
   C channels[given] = {};
   T result;
@@ -179,21 +181,23 @@ inline T texel(const __hip_texture* object, Along x, Along y, Along z) {
 // By a whole number, from 0; 0 outside of the array, whatever the texture says.
 template <class T>
 inline T texel_at(const __hip_texture* object, long long index) {
+  if (object && (object->linear || object->normalized))
+    unsound_fetch("tex1Dfetch takes the number of an element: the texture is neither filtered nor normalized");
   const bool inside = object && index >= 0 && index < (long long)(object->width);
-  return texel<T>(object, {inside ? index : -1, 0, 0}, {0, 0, 0}, {0, 0, 0});
+  return texel<T>(object, 1, {inside ? index : -1, 0, 0}, {0, 0, 0}, {0, 0, 0});
 }
 template <class T>
 inline T texel_at(const __hip_texture* t, float x) {
-  return texel<T>(t, t ? along(x, t->width, t->address_x, *t) : Along{}, {0, 0, 0}, {0, 0, 0});
+  return texel<T>(t, 1, t ? along(x, t->width, t->address_x, *t) : Along{}, {0, 0, 0}, {0, 0, 0});
 }
 template <class T>
 inline T texel_at(const __hip_texture* t, float x, float y) {
-  return texel<T>(t, t ? along(x, t->width, t->address_x, *t) : Along{},
+  return texel<T>(t, 2, t ? along(x, t->width, t->address_x, *t) : Along{},
                   t ? along(y, t->height, t->address_y, *t) : Along{}, {0, 0, 0});
 }
 template <class T>
 inline T texel_at(const __hip_texture* t, float x, float y, float z) {
-  return texel<T>(t, t ? along(x, t->width, t->address_x, *t) : Along{},
+  return texel<T>(t, 3, t ? along(x, t->width, t->address_x, *t) : Along{},
                   t ? along(y, t->height, t->address_y, *t) : Along{},
                   t ? along(z, t->depth, t->address_z, *t) : Along{});
 }
@@ -201,7 +205,7 @@ inline T texel_at(const __hip_texture* t, float x, float y, float z) {
 template <class T>
 inline T texel_of_layer(const __hip_texture* t, float x, float y, int layer) {
   const long long z = t ? placed(layer, (long long)t->depth, Border::clamp) : 0;
-  return texel<T>(t, t ? along(x, t->width, t->address_x, *t) : Along{},
+  return texel<T>(t, 3, t ? along(x, t->width, t->address_x, *t) : Along{},
                   t ? along(y, t->height, t->address_y, *t) : Along{}, {z, z, 0});
 }
 
