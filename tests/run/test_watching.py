@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,24 @@ def test_what_cannot_be_watched_is_a_non_claim(
         records = beside.result().records
     assert [(one.verdict, one.reason) for one in records] == [(Verdict.NOT_RUN, "no C++ compiler")]
     assert all(map(queries.unwatched, records))
+
+
+def test_a_watch_that_has_no_beginning_ends_as_what_kept_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_files() -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    options = run_options("softmax", shapes={"rows": 2}, variant="fwd", profile="normal")
+    cases = plan.plan(options.loaded, options.selection).cases
+    device, _ = devices.watch_beside()
+    probe = device.probe(options.settings)
+    monkeypatch.setattr(devices, "watch_beside", no_files)
+    with (
+        watching.WatchBeside(options, cases, [(device, probe)]) as beside,
+        pytest.raises(OSError, match="Too many open files"),
+    ):
+        beside.result()
 
 
 def test_a_kernel_that_the_watched_build_refuses_is_a_non_claim(

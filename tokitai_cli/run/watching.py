@@ -56,6 +56,7 @@ class WatchBeside:
         timeout = settings.timeout if full else min(options.settings.timeout, _SECONDS)
         self._settings = msgspec.structs.replace(settings, timeout=timeout)
         self._found: Watched | None = None
+        self._error: Exception | None = None
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def __enter__(self) -> Self:
@@ -66,15 +67,21 @@ class WatchBeside:
         """Leaves a thread that nobody has waited for; its children end with the tool."""
 
     def result(self) -> Watched:
-        """What it came to, at its end."""
+        """What it came to, at its end; raises what kept it from a beginning."""
         while self._thread.is_alive():
             self._thread.join(_WAIT_SECONDS)
+        if self._error is not None:
+            raise self._error
         assert self._found is not None
         return self._found
 
     def _work(self) -> None:
-        device, tool = devices.watch_beside()
-        probe = device.probe(self._settings)
+        try:
+            device, tool = devices.watch_beside()
+            probe = device.probe(self._settings)
+        except Exception as error:  # noqa: BLE001 - told by who asks for the result
+            self._error = error
+            return
         why = probe.missing
         try:
             if probe.available:
