@@ -62,24 +62,9 @@ def test_arrays_are_shared_and_what_is_told_is_known() -> None:
             assert array.tolist() == [offset + part for part in range(40)]
 
 
-def test_no_more_parts_are_begun_than_workers_have_at_hand() -> None:
-    begun = list[int]()
-
-    def parts() -> Iterator[int]:
-        for part in range(100):
-            begun.append(part)
-            yield part
-
-    with parallel.sharing(3), workers.Workers() as some:
-        same: workers.Work[int, int] = some.work(lambda part: part)
-        some.start()
-        results = same.in_order(parts())
-        assert next(results) == 0
-        assert len(begun) <= 14
-        assert list(results) == list(range(1, 100))
-
-
-def test_a_slow_part_holds_back_those_behind_it() -> None:
+@pytest.mark.parametrize("seconds", [0.0, 0.5])
+def test_no_more_parts_are_begun_than_workers_have_at_hand(seconds: float) -> None:
+    """However long the first one takes."""
     begun = list[int]()
 
     def parts() -> Iterator[int]:
@@ -88,7 +73,7 @@ def test_a_slow_part_holds_back_those_behind_it() -> None:
             yield part
 
     def work(part: int) -> int:
-        time.sleep(0.0 if part else 0.5)
+        time.sleep(0.0 if part else seconds)
         return part
 
     with parallel.sharing(3), workers.Workers() as some:

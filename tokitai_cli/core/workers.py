@@ -255,9 +255,8 @@ def _opened(answer: bytes) -> Any:
 def _serve(connection: Connection, calls: list[Callable[[Any], Any]]) -> NoReturn:
     """Be a worker: do what comes until the other end is closed."""
     try:
-        signal.signal(
-            signal.SIGINT, signal.SIG_IGN
-        )  # the terminal's, which the other end hears too
+        # The terminal's, which the other end hears too.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         for number in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         gc.freeze()

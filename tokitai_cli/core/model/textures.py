@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tokitai_cli.core.model.buffers import passed_buffers
-from tokitai_cli.core.model.spec import Spec, Texture, Variant
+from tokitai_cli.core.model.spec import Buffer, Spec, Texture, Variant
 
 #: Dtypes of arrays that textures read, in the order of tokitai::Channel (textures.hpp).
 DTYPES = ("float32", "float64", "int8", "int16", "int32", "uint8", "uint16", "uint32")
@@ -41,8 +41,7 @@ def references(variant: Variant) -> dict[str, str]:
 def _variant(variant: Variant) -> Variant:
     buffers = passed_buffers(variant)
     told = {
-        name: _fields(one, buffers[one.array].shape)
-        | {"dtype": DTYPES.index(buffers[one.array].dtype)}
+        name: _fields(one, buffers[one.array])
         for name, one in variant.textures.items()
         if one.array in buffers
         and buffers[one.array].dtype in DTYPES
@@ -56,9 +55,9 @@ def axes_of(texture: Texture, shape: list[Any]) -> list[Any]:
     return [*reversed(shape[: len(shape) - (texture.channels > 1)])]
 
 
-def _fields(texture: Texture, shape: list[Any]) -> dict[str, Any]:
-    """Fields of the header's struct, but for the dtype's."""
-    axes = axes_of(texture, shape)
+def _fields(texture: Texture, buffer: Buffer) -> dict[str, Any]:
+    """Fields of the header's struct."""
+    axes = axes_of(texture, buffer.shape)
     width, height, depth = (*axes, 1, 1, 1)[:MOST_AXES]
     given = texture.address
     each = [given] * MOST_AXES if isinstance(given, str) else (*given, "clamp", "clamp", "clamp")
@@ -68,6 +67,7 @@ def _fields(texture: Texture, shape: list[Any]) -> dict[str, Any]:
         "width": width,
         "height": height,
         "depth": depth,
+        "dtype": DTYPES.index(buffer.dtype),
         "channels": texture.channels,
         "dimensions": len(axes),
         "linear": int(texture.filter == "linear"),
